@@ -1,0 +1,38 @@
+# What this repository is used with. Everything that is needed and missing is installed by it.
+
+export KONFIG_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/konfig-konector
+# Outside the checkout, so that a fresh clone need not build the AWS SDK again.
+export CARGO_TARGET_DIR ?= $(KONFIG_CACHE)/target
+
+.PHONY: demo test check prepare unit integration generate
+
+## A running operator on this machine, from nothing; ARGS=--once takes it all down again.
+demo: prepare
+	cargo build --quiet --package konfig
+	cargo run --quiet --package lab --bin demo -- $(ARGS)
+
+## All tests.
+test: check unit integration
+
+## Formatting, lints, licences, duplicate dependencies.
+check:
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked -- --deny warnings
+	tools/cargo-deny/run check licenses bans sources
+
+## Tests that need neither a cluster nor an emulator.
+unit:
+	cargo test --workspace --locked --exclude lab
+
+## Tests against a real control plane and the emulators.
+integration: prepare
+	cargo build --locked --package konfig
+	cargo test --locked --package lab
+
+## The control plane, the emulators and the other tools, each built or installed once.
+prepare:
+	tools/prepare
+
+## Writes what is generated from the kinds: CRDs and RBAC.
+generate:
+	cargo xtask generate

@@ -1,0 +1,95 @@
+//! What every reconcile shares.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use kube::core::DynamicObject;
+use kube::runtime::reflector::{ObjectRef, Store};
+use parking_lot::RwLock;
+use resource::{Kind, Scope, Tags};
+use tokio::sync::{Semaphore, watch};
+use tokio_util::task::TaskTracker;
+
+use crate::cluster::Cluster;
+use crate::events::Events;
+use crate::graph::{Graph, Key};
+use crate::memory::Memories;
+use crate::metrics::Metrics;
+use crate::object::api_resource;
+
+/// The accounts the operator works in.
+#[async_trait]
+pub trait Accounts: Send + Sync + 'static {
+    /// The account and region of the operator's own credentials.
+    async fn own_scope(&self) -> resource::Result<Scope>;
+}
+
+/// Whether references may lead to another namespace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CrossNamespace {
+    /// They may.
+    Allow,
+    /// They may not.
+    Deny,
+}
+
+/// How the engine runs.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// How often every object is checked against AWS.
+    pub drift_interval: Duration,
+    /// How many objects are acted on at once.
+    pub workers: usize,
+    /// The cluster's name in ownership tags; the uid of kube-system if none is given.
+    pub cluster_name: Option<String>,
+    /// Tags that every resource gets beside its own.
+    pub default_tags: Tags,
+    /// Take what bears an object's unique name and has no owner.
+    pub adopt_unowned: bool,
+    /// Whether references may lead to another namespace.
+    pub cross_namespace: CrossNamespace,
+    /// Scales polling intervals and settle windows, for tests.
+    pub time_scale: f64,
+}
+
+/// What every reconcile shares.
+pub(crate) struct Context {
+    pub options: Options,
+    pub cluster_name: String,
+    pub kinds: BTreeMap<&'static str, Arc<dyn Kind>>,
+    pub accounts: Arc<dyn Accounts>,
+    pub cluster: Cluster,
+    pub stores: RwLock<HashMap<String, Store<DynamicObject>>>,
+    /// What references to each kind yield: JSON pointers into its objects.
+    pub yields: BTreeMap<String, BTreeSet<String>>,
+    pub graph: Graph,
+    pub memories: Memories,
+    pub events: Events,
+    pub metrics: Metrics,
+    pub workers: Semaphore,
+    /// Turns true once every installed kind's objects are known: before, "missing" means nothing.
+    pub known: watch::Receiver<bool>,
+    /// What must not be cut off: AWS calls with the writes that follow them.
+    pub tasks: TaskTracker,
+}
+
+impl Context {
+    /// A duration of AWS's (polling, settling), scaled for tests.
+    pub fn scaled(&self, duration: Duration) -> Duration {
+        duration.mul_f64(self.options.time_scale)
+    }
+
+    /// An object as the watch last saw it. None where it isn't there, or its kind isn't watched.
+    pub fn lookup(&self, key: &Key) -> Option<Arc<DynamicObject>> {
+        let kind = self.kinds.get(key.kind.as_str())?;
+        let object = ObjectRef::new_with(&key.name, api_resource(kind.meta())).within(&key.namespace);
+        self.stores.read().get(&key.kind)?.get(&object)
+    }
+
+    /// Whether objects of this kind can exist: it is known, and its CRD is installed.
+    pub fn is_watched(&self, kind: &str) -> bool {
+        self.stores.read().contains_key(kind)
+    }
+}

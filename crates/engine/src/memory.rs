@@ -1,0 +1,43 @@
+//! What the operator remembers of an object between reconciles. All of it can be lost: after a
+//! restart everything that matters is in the object's status.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use parking_lot::Mutex;
+use tokio::sync::Mutex as AsyncMutex;
+
+/// What is remembered of one object.
+#[derive(Default)]
+pub struct Memory {
+    /// Failures in a row.
+    pub failures: u32,
+    /// Since when it fails.
+    pub failing_since: Option<Timestamp>,
+    /// The inputs it fails with: others are tried afresh.
+    pub inputs: String,
+    /// The ids whose deletion AWS answered with success, after they were seen alive.
+    pub deleted: HashSet<String>,
+    /// The resource version of our last write: an older cache has not seen it.
+    pub written: u64,
+    /// The last event published, so that a retry does not repeat it.
+    pub last_event: String,
+}
+
+/// Memories by uid, each with the lock that keeps an object from being reconciled twice at once,
+/// even while its kind's watch is restarted.
+#[derive(Default)]
+pub struct Memories(Mutex<HashMap<String, Arc<AsyncMutex<Memory>>>>);
+
+impl Memories {
+    /// The memory of an object.
+    pub fn of(&self, uid: &str) -> Arc<AsyncMutex<Memory>> {
+        self.0.lock().entry(uid.to_owned()).or_default().clone()
+    }
+
+    /// The object is gone.
+    pub fn forget(&self, uid: &str) {
+        self.0.lock().remove(uid);
+    }
+}

@@ -1,0 +1,411 @@
+//! Step four: what was decided is done.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use resource::condition::{Reason, Verdict};
+use resource::decide::{Decision, Ground, Sight, Until, Wait};
+use resource::diff::{Difference, managed_paths};
+use resource::record::{Corrections, Creation};
+use resource::schedule::{self, SETTLE_POLL};
+use resource::{Call, Class, Error, Live, Observed, Phase, Progress, Role, tags};
+use serde_json::json;
+
+use super::report::Verb;
+use super::{Ended, Inputs, Job, Next};
+use crate::cluster::ClusterError;
+use crate::events::Happening;
+use crate::metrics::of_kind;
+use crate::object::{Object, now};
+
+/// Whether there is more to do now.
+pub enum Step {
+    Again,
+    End(Ended),
+}
+
+type Acted = Result<Step, ClusterError>;
+
+/// A path that had to be put right this often, however far apart, is put right more slowly.
+const PATIENCE: u32 = 5;
+/// An uninstall by mistake must not take production with it.
+const HELD: &str = "the CustomResourceDefinition is being deleted, and its objects with it; their AWS resources \
+                    are kept. To delete them too, annotate the CustomResourceDefinition with \
+                    aws.konfig.io/allow-deletion: \"true\"";
+/// The longest pause between two corrections of one path.
+const LONGEST: Duration = Duration::from_secs(3600);
+
+impl Job<'_> {
+    /// Acts for an object that is wanted.
+    pub(super) async fn act(
+        &mut self,
+        call: &Call,
+        decision: Decision,
+        inputs: &Inputs,
+        sights: &BTreeMap<Role, Sight>,
+        difference: &Difference,
+        interval: Duration,
+    ) -> Acted {
+        let live = live(sights, Role::MAIN);
+        match decision {
+            Decision::Wait(wait) => self.wait(wait, live).await,
+            Decision::Nothing => self.settle(live, inputs, difference, BTreeMap::new(), interval).await,
+            Decision::Claim { role, id, ground } => self.take(call, role, &id, ground).await,
+            Decision::Create { role, attempt } => self.make(call, role, attempt, inputs).await,
+            Decision::Update => match live {
+                Some(live) => self.put_right(call, live, inputs, difference, interval).await,
+                None => Ok(Step::Again),
+            },
+            Decision::Delete(role) => self.replace(call, role, sights).await,
+            Decision::Forget(role) => self.make_anew(role).await,
+            // Decided only of an object that is being deleted.
+            Decision::Abandon | Decision::Release => Ok(Step::Again),
+        }
+    }
+
+    /// Acts for an object that is being deleted.
+    pub(super) async fn unmake(
+        &mut self,
+        call: &Call,
+        decision: Decision,
+        sights: &BTreeMap<Role, Sight>,
+    ) -> Acted {
+        match decision {
+            Decision::Wait(wait) => self.wait(wait, live(sights, Role::MAIN)).await,
+            Decision::Claim { role, id, ground } => self.take(call, role, &id, ground).await,
+            Decision::Delete(role) => self.remove(call, role, sights).await,
+            Decision::Forget(role) => {
+                self.known.remove(&role);
+                self.write_status(json!({"creation": {role.0: null}})).await?;
+                Ok(Step::Again)
+            }
+            Decision::Abandon => self.abandon(call).await,
+            Decision::Release => self.release().await,
+            Decision::Nothing | Decision::Create { .. } | Decision::Update => Ok(Step::Again),
+        }
+    }
+
+    async fn wait(&mut self, wait: Wait, live: Option<&Live>) -> Acted {
+        let next = match wait.until {
+            Until::Polled => Next::After(self.cx.scaled(self.meta().polling.0)),
+            Until::Settled(until) => {
+                let left = Duration::try_from(until.duration_since(now())).unwrap_or_default();
+                Next::After(left.min(self.cx.scaled(SETTLE_POLL)).max(Duration::from_millis(50)))
+            }
+            Until::Changed => self.backoff(Class::Invalid),
+        };
+        let stalled = wait.reason == Reason::Error;
+        let verdict = Verdict { reason: wait.reason, message: wait.message, stalled };
+        self.report(verdict, live, next).await.map(Step::End)
+    }
+
+    async fn take(&mut self, call: &Call, role: Role, id: &str, ground: Ground) -> Acted {
+        self.claim(call, role, id, ground).await?;
+        let happening = match ground {
+            Ground::Recovered => {
+                Happening::normal("Recovered", format!("found {id}, made by an earlier create call"))
+            }
+            Ground::TakenOver => {
+                Happening::normal("TakenOver", format!("took over {id}: the object that owned it is gone"))
+            }
+            Ground::Adopted => {
+                let note = format!("adopted {id}; deleting this object will release it, not delete it");
+                Happening::normal("Adopted", note)
+            }
+        };
+        self.publish(happening).await;
+        Ok(Step::Again)
+    }
+
+    async fn make(&mut self, call: &Call, role: Role, attempt: u32, inputs: &Inputs) -> Acted {
+        let first_try = self.record.creation(role).is_none_or(|creation| creation.attempt != attempt);
+        let mut call = call.clone();
+        if role == Role::MAIN && !self.creating {
+            self.creating = true;
+            self.announce(Reason::Creating, "AWS is asked to create it").await?;
+        }
+        if !self.intend(&mut call, role, attempt, inputs).await? {
+            return Ok(Step::Again);
+        }
+        match self.create(&call, role, inputs).await? {
+            Ok(created) => {
+                self.creating = true;
+                self.memory.failures = 0;
+                if let Some(live) = created.live {
+                    self.known.insert(role, Sight::Live(live));
+                }
+                self.publish(Happening::normal("Created", format!("created {}", created.id))).await;
+                Ok(Step::Again)
+            }
+            Err(error) => self.not_made(error, role, first_try).await,
+        }
+    }
+
+    async fn not_made(&mut self, error: Error, role: Role, first_try: bool) -> Acted {
+        let mismatch_settled = error.class == Class::TokenMismatch
+            && self
+                .memory
+                .failing_since
+                .is_some_and(|since| now() > since + self.cx.scaled(schedule::SETTLE));
+        // A definite "exists" to the first transmission of an attempt: somebody else made it.
+        let taken = error.class == Class::Exists && first_try;
+        if taken || mismatch_settled {
+            self.write_status(json!({"creation": {role.0: {"refused": true}}})).await?;
+        }
+        if error.class == Class::Exists && self.memory.failures == 0 {
+            self.memory.failures += 1;
+            return Ok(Step::Again);
+        }
+        self.fail(error, Verb::Create).await.map(Step::End)
+    }
+
+    async fn put_right(
+        &mut self,
+        call: &Call,
+        live: &Live,
+        inputs: &Inputs,
+        difference: &Difference,
+        interval: Duration,
+    ) -> Acted {
+        let changes = &difference.changes;
+        let held_up = inputs
+            .unready
+            .iter()
+            .find(|(path, _)| changes.iter().any(|change| change.path.starts_with(*path)));
+        if let Some((path, why)) = held_up {
+            let verdict =
+                Verdict::progressing(Reason::DependencyNotReady, format!("{path} is to change, but {why}"));
+            return self.report(verdict, Some(live), Next::OnChange).await.map(Step::End);
+        }
+        let is_drift = self.record.inputs == inputs.hash && !self.creating;
+        let mut corrections = BTreeMap::new();
+        if is_drift {
+            match self.count(changes.paths(), interval) {
+                Ok(counted) => corrections = counted,
+                Err(wait) => return self.hammered(changes.paths(), wait, live).await,
+            }
+        }
+        if !self.managed_by(inputs).eq(&json!(self.record.managed)) {
+            self.write_status(json!({"managed": self.managed_by(inputs)})).await?;
+        }
+        if !self.creating && !is_drift {
+            self.announce(
+                Reason::Updating,
+                &format!("AWS is asked to change {}", changes.paths().join(", ")),
+            )
+            .await?;
+        }
+        match self.update(call, live, &difference.target, changes).await {
+            Ok(progress) => {
+                self.put(progress, live, inputs, difference, corrections, is_drift, interval).await
+            }
+            Err(error) => self.fail(error, Verb::Update).await.map(Step::End),
+        }
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    async fn put(
+        &mut self,
+        progress: Progress,
+        live: &Live,
+        inputs: &Inputs,
+        difference: &Difference,
+        corrections: BTreeMap<String, Corrections>,
+        is_drift: bool,
+        interval: Duration,
+    ) -> Acted {
+        // The paths without our own tags: people did not write those.
+        let reserved = |path: &String| {
+            path.strip_prefix("/tags/").is_some_and(|key| tags::is_reserved(&key.replace("~1", "/")))
+        };
+        let paths: Vec<_> = difference.changes.paths().into_iter().filter(|path| !reserved(path)).collect();
+        let named = paths.join(", ");
+        if is_drift {
+            self.cx.metrics.corrections.get_or_create(&of_kind(self.meta().kind)).inc_by(paths.len() as u64);
+            self.publish(Happening::normal("DriftCorrected", format!("put back in AWS: {named}"))).await;
+        } else if !self.creating && !paths.is_empty() {
+            self.publish(Happening::normal("Updated", format!("changed in AWS: {named}"))).await;
+        }
+        if progress == Progress::Busy {
+            let wait = Wait {
+                reason: Reason::Updating,
+                message: format!("AWS is changing {named}"),
+                until: Until::Polled,
+            };
+            self.known.remove(&Role::MAIN);
+            return self.wait(wait, Some(live)).await;
+        }
+        self.settle(Some(live), inputs, difference, corrections, interval).await
+    }
+
+    /// Everything that could be done is done.
+    async fn settle(
+        &mut self,
+        live: Option<&Live>,
+        inputs: &Inputs,
+        difference: &Difference,
+        corrections: BTreeMap<String, Corrections>,
+        interval: Duration,
+    ) -> Acted {
+        if !difference.forbidden.is_empty() {
+            let fields: Vec<_> = difference
+                .forbidden
+                .iter()
+                .map(|change| {
+                    format!("{} is {} in AWS and {} in the spec", change.path, change.live, change.want)
+                })
+                .collect();
+            let message = format!(
+                "{}: AWS cannot change this after creation. Set the spec back to what AWS has, or delete this \
+                 object and create it anew",
+                fields.join("; ")
+            );
+            return self.report(Verdict::stalled(message), live, Next::After(interval)).await.map(Step::End);
+        }
+        if !inputs.held.is_empty() {
+            let message = format!("all but these parts is in place: {}", inputs.held.join("; "));
+            let verdict = Verdict::progressing(Reason::DependencyNotReady, message);
+            return self.report(verdict, live, Next::After(interval)).await.map(Step::End);
+        }
+        let managed = managed_paths(self.kind.schema(), &inputs.spec);
+        let mut counts = self.record.corrections.clone();
+        counts.extend(corrections);
+        counts.retain(|_, count| now() < count.last + LONGEST);
+        self.synced(live, inputs, json!(managed), json!(counts), interval).await.map(Step::End)
+    }
+
+    /// Counts a correction of each path. Err: too often already; wait this long.
+    fn count(
+        &self,
+        paths: Vec<String>,
+        interval: Duration,
+    ) -> Result<BTreeMap<String, Corrections>, Duration> {
+        let now = now();
+        let mut counted = BTreeMap::new();
+        for path in paths {
+            let before = self.record.corrections.get(&path).filter(|before| now < before.last + LONGEST);
+            let (count, since) = before.map_or((0, now), |before| (before.count, before.since));
+            if let Some(before) = before.filter(|before| before.count >= PATIENCE) {
+                let pause = interval.saturating_mul(1 << (before.count - PATIENCE).min(10)).min(LONGEST);
+                let due: Timestamp = before.last + pause;
+                if now < due {
+                    return Err(Duration::try_from(due.duration_since(now)).unwrap_or(interval));
+                }
+            }
+            counted.insert(path, Corrections { count: count + 1, since, last: now });
+        }
+        Ok(counted)
+    }
+
+    async fn hammered(&mut self, paths: Vec<String>, wait: Duration, live: &Live) -> Acted {
+        let message = format!(
+            "{} keeps differing in AWS although it was put right {PATIENCE} times: something else changes it, or \
+             AWS writes it differently. Trying again more slowly",
+            paths.join(", ")
+        );
+        self.report(Verdict::stalled(message), Some(live), Next::After(wait)).await.map(Step::End)
+    }
+
+    /// AWS gave up on it and its name is free: it goes, and the next attempt comes later.
+    async fn replace(&mut self, call: &Call, role: Role, sights: &BTreeMap<Role, Sight>) -> Acted {
+        let Some(live) = live(sights, role) else { return Ok(Step::Again) };
+        let Phase::Failed { why, .. } = live.phase.clone() else { return Ok(Step::Again) };
+        if let Err(error) = self.delete(call, role, live).await {
+            return self.fail(error, Verb::Delete).await.map(Step::End);
+        }
+        let next = self.backoff(Class::Dependency);
+        let verdict =
+            Verdict::progressing(Reason::Error, format!("{why}; it is deleted and will be made anew"));
+        self.report(verdict, Some(live), next).await.map(Step::End)
+    }
+
+    /// What was made is gone: struck from the record, so that it is made again.
+    async fn make_anew(&mut self, role: Role) -> Acted {
+        let id = self.record.made().get(role).unwrap_or_default().to_owned();
+        if !self.memory.deleted.contains(&id) {
+            self.publish(Happening::warning(
+                "DeletedInAWS",
+                format!("{id} was deleted in AWS; making it again"),
+            ))
+            .await;
+        }
+        self.known.clear();
+        let Some(before) = self.record.creation(role).cloned() else { return Ok(Step::Again) };
+        // Nothing of that attempt is left: the next one is another.
+        let mut creation = json!(Creation { id: None, refused: true, ..before });
+        creation["id"] = json!(null);
+        self.write_status(json!({"creation": {role.0: creation}})).await?;
+        Ok(Step::Again)
+    }
+
+    async fn remove(&mut self, call: &Call, role: Role, sights: &BTreeMap<Role, Sight>) -> Acted {
+        let Some(live) = live(sights, role) else { return Ok(Step::Again) };
+        if self.cx.cluster.holds(self.meta()).await? {
+            return self.report(Verdict::stalled(HELD), Some(live), Next::OnChange).await.map(Step::End);
+        }
+        self.announce(Reason::Deleting, "AWS is asked to delete it").await?;
+        match self.delete(call, role, live).await {
+            Ok(Progress::Done) => {
+                self.memory.failures = 0;
+                Ok(Step::Again)
+            }
+            Ok(Progress::Busy) => {
+                let message = "AWS is deleting it".to_owned();
+                self.wait(Wait { reason: Reason::Deleting, message, until: Until::Polled }, None).await
+            }
+            Err(error) => self.fail(error, Verb::Delete).await.map(Step::End),
+        }
+    }
+
+    /// Leaves AWS as it is, takes our tags off where that works, and lets the object go.
+    async fn abandon(&mut self, call: &Call) -> Acted {
+        let keys: Vec<String> = self.ownership.tags().into_keys().collect();
+        for role in self.kind.roles(None) {
+            let made = self.record.made();
+            let Some(id) = made.get(role).filter(|_| self.has_tags()) else { continue };
+            let observed = self.kind.observe(call, role, id, None).await;
+            let is_ours =
+                matches!(&observed, Ok(Observed::Live(live)) if live.uid() == Some(&self.ownership.uid));
+            if is_ours && let Err(error) = self.kind.untag(call, role, id, &keys).await {
+                if error.class.heals_by_itself() {
+                    return self.fail(error, Verb::Update).await.map(Step::End);
+                }
+                tracing::warn!(%error, id, "released, but our tags could not be taken off");
+            }
+        }
+        self.publish(Happening::normal("Released", "left in AWS; this object no longer manages it")).await;
+        self.cx.cluster.remove_finalizer(self.meta(), &self.object).await?;
+        Ok(Step::End(("Gone", Next::OnChange)))
+    }
+
+    /// Nothing is left in AWS, or nothing was ever made.
+    async fn release(&mut self) -> Acted {
+        // R2: a cache may lag behind an intent.
+        let live = self.cx.cluster.refresh(self.meta(), &self.object).await?;
+        let is_blank = live.record().is_ok_and(|record| record.is_blank());
+        self.took(live);
+        if !is_blank {
+            return Ok(Step::Again);
+        }
+        if !self.memory.deleted.is_empty() {
+            self.publish(Happening::normal("Deleted", "deleted in AWS")).await;
+        }
+        self.cx.cluster.remove_finalizer(self.meta(), &self.object).await?;
+        Ok(Step::End(("Gone", Next::OnChange)))
+    }
+
+    pub(super) fn backoff(&mut self, class: Class) -> Next {
+        self.memory.failures += 1;
+        self.memory.failing_since.get_or_insert(now());
+        let wait = schedule::backoff(class, self.memory.failures, rand::random());
+        Next::After(self.cx.scaled(wait))
+    }
+}
+
+fn live(sights: &BTreeMap<Role, Sight>, role: Role) -> Option<&Live> {
+    match sights.get(&role) {
+        Some(Sight::Live(live)) => Some(live),
+        _ => None,
+    }
+}

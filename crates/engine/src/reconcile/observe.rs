@@ -1,0 +1,155 @@
+//! Step two: what AWS has.
+
+use std::collections::BTreeMap;
+
+use resource::decide::{Claimed, Sight};
+use resource::tags::{OWNER_TAG, UID_TAG, parse_owner};
+use resource::{Call, Candidate, Error, Observed, Result, Role};
+use serde_json::Value;
+
+use super::{Inputs, Job};
+use crate::cluster::ClusterError;
+use crate::object::Object;
+
+/// AWS may fail inside; the API server outside.
+type Seen<T> = std::result::Result<Result<T>, ClusterError>;
+
+/// Lets a failure of AWS through to the caller as such.
+macro_rules! aws {
+    ($result:expr) => {
+        match $result {
+            Ok(value) => value,
+            Err(error) => return Ok(Err(error)),
+        }
+    };
+}
+
+impl Job<'_> {
+    /// The main role; and, only while that is not live, the others in order, up to the first that
+    /// is still to be made.
+    pub(super) async fn observe(
+        &self,
+        call: &Call,
+        roles: &[Role],
+        spec: Option<&Value>,
+    ) -> Seen<BTreeMap<Role, Sight>> {
+        let mut sights = BTreeMap::new();
+        if self.made(Role::MAIN).is_some() {
+            let main = aws!(self.see(call, Role::MAIN, spec).await);
+            let is_live = matches!(main, Sight::Live(_));
+            sights.insert(Role::MAIN, main);
+            if is_live {
+                return Ok(Ok(sights));
+            }
+        }
+        // What is adopted by id has all that it needs: nothing is made for it.
+        let adopting = self.object.wishes().external_id().is_some();
+        for &role in roles.iter().filter(|role| !adopting || **role == Role::MAIN) {
+            if sights.contains_key(&role) {
+                continue;
+            }
+            let sight = match self.made(role) {
+                Some(_) => aws!(self.see(call, role, spec).await),
+                None => Sight::Unmade(aws!(self.look(call, role, spec).await?)),
+            };
+            let is_live = matches!(sight, Sight::Live(_));
+            sights.insert(role, sight);
+            if !is_live {
+                break;
+            }
+        }
+        Ok(Ok(sights))
+    }
+
+    /// The last role that anything was begun of: roles are unmade in reverse.
+    pub(super) async fn observe_made(
+        &self,
+        call: &Call,
+        roles: &[Role],
+        inputs: &Inputs,
+    ) -> Seen<BTreeMap<Role, Sight>> {
+        let last = roles.iter().rev().find(|role| self.record.creation(**role).is_some());
+        let Some(&role) = last else { return Ok(Ok(BTreeMap::new())) };
+        let sight = match self.made(role) {
+            // Nothing of it is compared any more: no optional part is worth reading.
+            Some(_) => aws!(self.see(call, role, None).await),
+            None => {
+                let spec = Some(&inputs.spec).filter(|spec| !spec.is_null());
+                Sight::Unmade(aws!(self.look(call, role, spec).await?))
+            }
+        };
+        Ok(Ok(BTreeMap::from([(role, sight)])))
+    }
+
+    fn made(&self, role: Role) -> Option<&str> {
+        self.record.creation(role)?.id.as_deref()
+    }
+
+    /// A role whose id is recorded.
+    async fn see(&self, call: &Call, role: Role, spec: Option<&Value>) -> Result<Sight> {
+        if let Some(sight) = self.known.get(&role) {
+            return Ok(sight.clone());
+        }
+        let id = self.made(role).unwrap_or_default();
+        let mut observed = self.kind.observe(call, role, id, spec).await?;
+        if matches!(observed, Observed::Absent) && !self.object.is_deleting() {
+            // One read may have come from a replica that lags: absence takes two.
+            observed = self.kind.observe(call, role, id, spec).await?;
+        }
+        Ok(match observed {
+            Observed::Live(live) => Sight::Live(live),
+            Observed::Absent => Sight::Absent { deleted_by_us: self.memory.deleted.contains(id) },
+        })
+    }
+
+    /// A role without an id: what AWS holds that may be it.
+    async fn look(&self, call: &Call, role: Role, spec: Option<&Value>) -> Seen<Vec<Claimed>> {
+        let mut found = aws!(self.kind.find(call, role, spec).await);
+        let named = self.object.wishes().external_id();
+        if let Some(id) = named.filter(|_| role == Role::MAIN && !self.object.is_deleting()) {
+            if !found.iter().any(|candidate| candidate.id == id) {
+                found.push(aws!(self.named(call, id, spec).await));
+            }
+            found.retain(|candidate| candidate.id == id || self.is_mine(candidate));
+        }
+        let mut claimed = Vec::with_capacity(found.len());
+        for candidate in found {
+            let void = self.is_void(&candidate).await?;
+            claimed.push(Claimed { candidate, void });
+        }
+        Ok(Ok(claimed))
+    }
+
+    /// What the annotation `external-id` names.
+    async fn named(&self, call: &Call, id: &str, spec: Option<&Value>) -> Result<Candidate> {
+        match self.kind.observe(call, Role::MAIN, id, spec).await? {
+            Observed::Live(live) => Ok(Candidate { id: id.to_owned(), tags: live.tags, by_name: true }),
+            Observed::Absent => Err(Error::invalid(
+                "external-id",
+                format!("{id}, named by the annotation aws.konfig.io/external-id, does not exist in AWS"),
+            )),
+        }
+    }
+
+    fn is_mine(&self, candidate: &Candidate) -> bool {
+        candidate.tags.get(UID_TAG) == Some(&self.ownership.uid)
+    }
+
+    /// Whether the owner that a candidate names is of our cluster and exists no longer.
+    async fn is_void(&self, candidate: &Candidate) -> std::result::Result<bool, ClusterError> {
+        let Some(owner) = candidate.tags.get(OWNER_TAG).filter(|_| !self.is_mine(candidate)) else {
+            return Ok(false);
+        };
+        if *owner == self.ownership.owner {
+            // The one object of that name is this one, and it has another uid.
+            return Ok(true);
+        }
+        let Some([cluster, namespace, kind, name]) = parse_owner(owner) else { return Ok(false) };
+        let Some(kind) = self.cx.kinds.get(kind).filter(|_| cluster == self.cx.cluster_name) else {
+            return Ok(false);
+        };
+        let object = self.cx.cluster.live(kind.meta(), namespace, name).await?;
+        let uid = object.and_then(|object| object.metadata.uid);
+        Ok(uid.is_none() || uid.as_ref() != candidate.tags.get(UID_TAG))
+    }
+}

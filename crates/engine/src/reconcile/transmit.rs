@@ -1,0 +1,193 @@
+//! Calls that change AWS, each with the write that must follow it. They run detached (R8):
+//! neither a time-out, a restarted watch nor SIGTERM drops one half way; shutdown waits for them.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use kube::core::DynamicObject;
+use resource::decide::Ground;
+use resource::record::Creation;
+use resource::{Call, Changes, Class, Created, Live, Progress, Result, Role, diff};
+use serde_json::{Value, json};
+
+use super::{Inputs, Job};
+use crate::cluster::{ClusterError, kept};
+use crate::context::Context;
+use crate::object::{Object, now};
+
+impl Job<'_> {
+    /// R1 and R2: writes the intent, if the object still is as it was decided upon.
+    /// False: it is not; decide anew.
+    pub(super) async fn intend(
+        &mut self,
+        call: &mut Call,
+        role: Role,
+        attempt: u32,
+        inputs: &Inputs,
+    ) -> std::result::Result<bool, ClusterError> {
+        if self.record.creation(role).is_none() {
+            let live = self.cx.cluster.refresh(self.meta(), &self.object).await?;
+            let same = live.generation() == self.object.generation()
+                && live.is_deleting() == self.object.is_deleting();
+            let blank = live.record().is_ok_and(|record| record.creation(role).is_none());
+            self.took(live);
+            if !same || !blank {
+                return Ok(false);
+            }
+        }
+        let creation = Creation {
+            token: Creation::token_of(&self.ownership.uid, role, attempt),
+            started_at: now(),
+            attempt,
+            refused: false,
+            account_id: call.scope.account_id.clone(),
+            region: call.scope.region.clone(),
+            id: None,
+        };
+        call.token = Some(creation.token.clone());
+        let mut intent = json!(creation);
+        intent["refused"] = Value::Null;
+        intent["id"] = Value::Null;
+        let before = self.record.creation(role).cloned();
+        let status = json!({
+            "creation": {role.0: intent},
+            "managed": self.managed_by(inputs),
+            "adopted": null,
+        });
+        let still = move |live: &DynamicObject| {
+            !live.is_deleting() && live.record().is_ok_and(|record| record.creation(role) == before.as_ref())
+        };
+        let written = self.cx.cluster.patch_status(self.meta(), &self.object, &status, still).await?;
+        let is_kept = kept(&written, &format!("/creation/{}/token", role.0));
+        self.took(written);
+        if is_kept { Ok(true) } else { Err(ClusterError::Pruned("creation")) }
+    }
+
+    /// What was managed, and what will be once this is done: an interrupted change loses neither.
+    pub(super) fn managed_by(&self, inputs: &Inputs) -> Value {
+        let mut managed = self.record.managed.clone();
+        managed.extend(diff::managed_paths(self.kind.schema(), &inputs.spec));
+        json!(managed)
+    }
+
+    /// Sends the create call and records what came of it, before anything else.
+    pub(super) async fn create(
+        &mut self,
+        call: &Call,
+        role: Role,
+        inputs: &Inputs,
+    ) -> std::result::Result<Result<Created>, ClusterError> {
+        let (kind, call, spec, made) =
+            (self.kind.clone(), call.clone(), inputs.spec.clone(), self.record.made());
+        let (cx, object) = (self.cx.clone(), self.object.clone());
+        let (answer, written) = self
+            .detached(async move {
+                let _worker = cx.workers.acquire().await;
+                let answer = kind.create(&call, role, &spec, &made).await;
+                let outcome = match &answer {
+                    Ok(created) => json!({"id": created.id}),
+                    Err(error) if error.class.is_definite() && error.class != Class::Fenced => {
+                        json!({"refused": true})
+                    }
+                    Err(_) => return (answer, None),
+                };
+                let status = json!({"creation": {role.0: outcome}});
+                (answer, Some(persist(&cx, kind.meta(), &object, &status).await))
+            })
+            .await;
+        if let Some(written) = written {
+            self.took(written?);
+        }
+        Ok(answer)
+    }
+
+    pub(super) async fn update(
+        &self,
+        call: &Call,
+        live: &Live,
+        target: &Value,
+        changes: &Changes,
+    ) -> Result<Progress> {
+        let id = self.record.made().get(Role::MAIN).unwrap_or_default().to_owned();
+        let (kind, call, live) = (self.kind.clone(), call.clone(), live.clone());
+        let (target, changes, cx) = (target.clone(), changes.clone(), self.cx.clone());
+        self.detached(async move {
+            let _worker = cx.workers.acquire().await;
+            kind.update(&call, &id, &live, &target, &changes).await
+        })
+        .await
+    }
+
+    pub(super) async fn delete(&mut self, call: &Call, role: Role, live: &Live) -> Result<Progress> {
+        let id = self.record.made().get(role).unwrap_or_default().to_owned();
+        let (kind, call, live, cx) = (self.kind.clone(), call.clone(), live.clone(), self.cx.clone());
+        let deleted = id.clone();
+        let progress = self
+            .detached(async move {
+                let _worker = cx.workers.acquire().await;
+                kind.delete(&call, role, &id, &live).await
+            })
+            .await?;
+        self.memory.deleted.insert(deleted);
+        Ok(progress)
+    }
+
+    /// Records that something in AWS is ours.
+    pub(super) async fn claim(
+        &mut self,
+        call: &Call,
+        role: Role,
+        id: &str,
+        ground: Ground,
+    ) -> std::result::Result<(), ClusterError> {
+        let mut creation = match (ground, self.record.creation(role)) {
+            (Ground::Recovered, Some(creation)) => creation.clone(),
+            (_, before) => Creation {
+                token: String::new(),
+                started_at: now(),
+                attempt: before.map(|creation| creation.attempt).unwrap_or_default(),
+                refused: false,
+                account_id: call.scope.account_id.clone(),
+                region: call.scope.region.clone(),
+                id: None,
+            },
+        };
+        creation.id = Some(id.to_owned());
+        let mut status = json!({"creation": {role.0: creation}});
+        if role == Role::MAIN {
+            status["adopted"] = json!(ground == Ground::Adopted);
+        }
+        self.write_status(status).await
+    }
+
+    async fn detached<T: Send + 'static>(&self, work: impl Future<Output = T> + Send + 'static) -> T {
+        let span = tracing::Span::current();
+        let task = self.cx.tasks.spawn(tracing::Instrument::instrument(work, span));
+        match task.await {
+            Ok(done) => done,
+            Err(failed) => std::panic::resume_unwind(failed.into_panic()),
+        }
+    }
+}
+
+/// Writes until it is written: an id that gets lost is a second resource.
+async fn persist(
+    cx: &Arc<Context>,
+    meta: &resource::Meta,
+    object: &DynamicObject,
+    status: &Value,
+) -> std::result::Result<DynamicObject, ClusterError> {
+    loop {
+        match cx.cluster.patch_status(meta, object, status, |_| true).await {
+            Err(ClusterError::Api(error)) => {
+                tracing::error!(%error, %status, "cannot record what AWS made; trying on");
+                tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+            }
+            Err(ClusterError::Gone) => {
+                tracing::error!(%status, "the object was removed by force while AWS made its resource");
+                return Err(ClusterError::Gone);
+            }
+            written => return written,
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! What tests run against: a real Kubernetes control plane, AWS emulators, proxies that record
+//! and inject faults between them and the operator, and the operator itself as a process.
+//!
+//! Everything listens on free loopback ports and ends with the test process, even a killed one.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+pub mod aws;
+pub mod cluster;
+pub mod control_plane;
+pub mod emulator;
+pub mod history;
+mod http;
+pub mod kstatus;
+pub mod kubeconfig;
+pub mod kubectl;
+mod lifeline;
+pub mod operator;
+pub mod paths;
+mod ports;
+pub mod process;
+pub mod proxy;
+pub mod scratch;
+pub mod wait;
+pub mod world;
+
+pub use aws::{AwsError, Boto};
+pub use control_plane::ControlPlane;
+pub use emulator::Emulator;
+pub use history::History;
+pub use kubeconfig::User;
+pub use operator::{Operator, OperatorConfig};
+pub use wait::eventually;
+pub use world::World;

@@ -1,0 +1,150 @@
+//! The proxy between the operator and an AWS emulator.
+//!
+//! It records every call, strikes calls with faults, and adds what AWS does and the emulators
+//! leave out: request ids, reads that lag, idempotency tokens, pages, slow states.
+
+mod answer;
+mod asked;
+mod call;
+mod lag;
+mod lies;
+mod pages;
+mod resources;
+mod rules;
+mod serve;
+mod slow;
+mod tokens;
+mod xml;
+
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+pub use call::{Call, Table};
+pub use rules::{Action, Match};
+
+use super::core::{Hook, Listener, Log, Stage, Upstream, Verdict};
+use super::faults::{Fault, Faults, glob};
+use lag::Lag;
+use lies::NatAddresses;
+use serve::World;
+use slow::Slow;
+use tokens::Tokens;
+
+/// A running proxy; it ends when dropped.
+pub struct AwsProxy {
+    world: Arc<World>,
+    listener: Listener,
+}
+
+impl AwsProxy {
+    /// Starts one on a free loopback port in front of an emulator (`http://127.0.0.1:PORT`).
+    pub fn start(upstream: &str) -> Self {
+        let world = Arc::new(World {
+            upstream: Upstream::new(upstream, &[]),
+            log: Log::default(),
+            faults: Faults::new(),
+            hook: Hook::default(),
+            lag: Lag::default(),
+            slow: Slow::default(),
+            tokens: Tokens::default(),
+            nat_addresses: NatAddresses::default(),
+            page: AtomicUsize::new(0),
+        });
+        Self { listener: Listener::start(world.clone()), world }
+    }
+
+    /// What to give the operator as `AWS_ENDPOINT_URL`.
+    pub fn endpoint(&self) -> String {
+        format!("http://{}", self.listener.address)
+    }
+
+    /// All calls, in order of arrival.
+    pub fn calls(&self) -> Vec<Call> {
+        self.world.log.since(0)
+    }
+
+    /// A point in the log, for [`AwsProxy::calls_since`].
+    pub fn mark(&self) -> u64 {
+        self.world.log.mark()
+    }
+
+    /// The calls that arrived after the mark was taken.
+    pub fn calls_since(&self, mark: u64) -> Vec<Call> {
+        self.world.log.since(mark)
+    }
+
+    /// The calls that were meant to change something.
+    pub fn mutating_calls(&self) -> Vec<Call> {
+        self.calls().into_iter().filter(|call| call.mutating).collect()
+    }
+
+    /// How many calls there were of an operation (`*` and `?` stand for anything).
+    pub fn count(&self, operation: &str) -> usize {
+        self.calls().iter().filter(|call| glob(operation, &call.operation)).count()
+    }
+
+    /// Forgets the calls; faults and the state of the world stay.
+    pub fn clear(&self) {
+        self.world.log.clear();
+    }
+
+    /// The calls as a table, for the message of a failed test.
+    pub fn table(&self) -> String {
+        Table(&self.calls()).to_string()
+    }
+
+    /// Arms a fault. The first armed fault that strikes a call decides what becomes of it.
+    pub fn fault(&self, matcher: Match, action: Action) -> Fault {
+        let schedule = matcher.schedule;
+        self.world.faults.arm(matcher, schedule, action)
+    }
+
+    /// Disarms all faults and lets go the calls that they hold.
+    pub fn clear_faults(&self) {
+        self.world.faults.clear();
+    }
+
+    /// Seeds the dice of the percentages.
+    pub fn seed(&self, seed: u64) {
+        self.world.faults.seed(seed);
+    }
+
+    /// From now on, what a create makes stays hidden from reads for that long. Zero ends it for new creates.
+    pub fn lag(&self, time: Duration) {
+        self.world.lag.set(time);
+    }
+
+    /// From now on, lists come in pages of `n` at most; 0 for whole ones.
+    pub fn paginate(&self, n: usize) {
+        self.world.page.store(n, Ordering::Relaxed);
+    }
+
+    /// From now on, what this operation makes is `pending` for the next `polls` describes that show it,
+    /// or what it deletes `deleting`. 0 ends it.
+    pub fn slow(&self, operation: &str, polls: usize) {
+        self.world.slow.set(operation, polls);
+    }
+
+    /// Closes all connections and refuses new ones, until it is set back.
+    pub fn cut(&self, cut: bool) {
+        self.listener.set_cut(cut);
+    }
+
+    /// Calls this at both stages of every call that no fault answered; it decides whether the call goes on.
+    ///
+    /// It may take its time, and kill the caller: the call does not end with the caller.
+    pub fn on_call<F, Fut>(&self, hook: F)
+    where
+        F: Fn(Stage, Call) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Verdict> + Send + 'static,
+    {
+        self.world.hook.set(hook);
+    }
+
+    /// Removes the hook.
+    pub fn clear_hook(&self) {
+        self.world.hook.clear();
+    }
+}

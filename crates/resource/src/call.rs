@@ -1,0 +1,42 @@
+//! What a kind is told beside the spec when one of its verbs is called.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Tags;
+use crate::tags::Ownership;
+
+/// Where in AWS a resource lives.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Scope {
+    /// The name of the `AWSProvider`; empty for the operator's own credentials.
+    #[serde(default)]
+    pub provider: String,
+    /// The twelve-digit account id, as STS reports it.
+    pub account_id: String,
+    /// The region, such as `eu-central-1`.
+    pub region: String,
+    /// The partition: `aws`, `aws-cn` or `aws-us-gov`.
+    #[serde(default)]
+    pub partition: String,
+}
+
+/// One object's call on a kind.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// The account and region to act in.
+    pub scope: Scope,
+    /// Who the resource belongs to.
+    pub ownership: Ownership,
+    /// The idempotency token of this attempt (32 hex digits), when something is created.
+    pub token: Option<String>,
+    /// All tags a new resource gets in its create call: ownership, defaults, the spec's.
+    pub tags: Tags,
+}
+
+impl Call {
+    /// The idempotency token, for the SDK builders that take an optional one.
+    pub fn token(&self) -> Option<String> {
+        self.token.clone()
+    }
+}

@@ -1,0 +1,32 @@
+//! What is generated from the kinds and committed.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use anyhow::Result;
+use aws::{Options, Sessions};
+
+const HEADER: &str = "# Generated from the kinds: cargo xtask generate\n";
+
+/// Every generated file: its path in the repository, and what belongs into it.
+///
+/// # Errors
+/// When a document cannot be written as YAML.
+pub fn generated() -> Result<BTreeMap<String, String>> {
+    let sessions = Sessions::new(Options { fence: Arc::new(|| Ok(())), metrics: aws::Metrics::default() });
+    let kinds = catalog::kinds(&sessions);
+    let mut files = BTreeMap::new();
+    for kind in &kinds {
+        let path = format!("charts/konfig-konector/crds/{}.yaml", kind.meta().plural);
+        files.insert(path, yaml(&catalog::crd(kind.as_ref()))?);
+    }
+    files.insert(
+        "charts/konfig-konector/templates/clusterrole.yaml".to_owned(),
+        yaml(&catalog::cluster_role(&kinds))?,
+    );
+    Ok(files)
+}
+
+fn yaml(document: &serde_json::Value) -> Result<String> {
+    Ok(format!("{HEADER}{}", serde_yaml_ng::to_string(document)?))
+}

@@ -1,0 +1,29 @@
+//! Chores of this repository. `cargo xtask generate` writes what is generated from the kinds.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+
+fn main() -> Result<()> {
+    match std::env::args().nth(1).as_deref() {
+        Some("generate") => generate(),
+        _ => bail!("usage: cargo xtask generate"),
+    }
+}
+
+/// Writes every generated file of the repository.
+fn generate() -> Result<()> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("xtask stands in the repository")?;
+    let crds = root.join("charts/konfig-konector/crds");
+    if crds.exists() {
+        fs::remove_dir_all(&crds)?;
+    }
+    for (path, text) in xtask::generated()? {
+        let path: PathBuf = root.join(path);
+        fs::create_dir_all(path.parent().context("a file in a folder")?)?;
+        fs::write(&path, text)?;
+        println!("{}", path.strip_prefix(root)?.display());
+    }
+    Ok(())
+}
