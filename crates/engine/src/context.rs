@@ -69,6 +69,8 @@ pub(crate) struct Context {
     pub events: Events,
     pub metrics: Metrics,
     pub workers: Semaphore,
+    /// Turns for periodic checks that cost calls of their own: they leave room for what users change.
+    pub checks: Semaphore,
     /// Turns true once every installed kind's objects are known: before, "missing" means nothing.
     pub known: watch::Receiver<bool>,
     /// What must not be cut off: AWS calls with the writes that follow them.

@@ -26,11 +26,11 @@ impl Happening {
 }
 
 /// Publishes events.
-pub struct Events(Recorder);
+pub struct Events(Client);
 
 impl Events {
     pub fn new(client: Client) -> Self {
-        Self(Recorder::new(client, Reporter { controller: CONTROLLER.to_owned(), instance: None }))
+        Self(client)
     }
 
     /// Publishes one. A failure is logged: an event is no reason to hold up AWS.
@@ -42,8 +42,12 @@ impl Events {
             action: "Reconcile".to_owned(),
             secondary: None,
         };
+        // A recorder of its own for each: a shared one takes what has the same reason for a repetition
+        // within six minutes, whatever the note says.
+        let reporter = Reporter { controller: CONTROLLER.to_owned(), instance: None };
+        let recorder = Recorder::new(self.0.clone(), reporter);
         let regarding = object.object_ref(&api_resource(meta));
-        if let Err(error) = self.0.publish(&event, &regarding).await {
+        if let Err(error) = recorder.publish(&event, &regarding).await {
             tracing::warn!(%error, reason = happening.reason, "cannot publish an event");
         }
     }

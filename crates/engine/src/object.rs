@@ -40,6 +40,11 @@ impl<'a> Wishes<'a> {
         self.get("external-id")
     }
 
+    /// The owner in another cluster from which it is taken over.
+    pub fn adopt_from(&self) -> Option<&'a str> {
+        self.get("adopt-from")
+    }
+
     pub fn interval(&self) -> Option<&'a str> {
         self.get("reconcile-interval")
     }
@@ -50,7 +55,7 @@ impl<'a> Wishes<'a> {
         Allowed {
             adopt_unowned,
             external_id: self.external_id().is_some(),
-            adopt_from: self.get("adopt-from"),
+            adopt_from: self.adopt_from(),
             recreate: !precious || self.is_true("recreate"),
             release: policy == Some("abandon") || (adopted && policy != Some("delete")),
         }

@@ -65,6 +65,7 @@ impl Engine {
             events: Events::new(client.clone()),
             metrics,
             workers: Semaphore::new(options.workers.max(1)),
+            checks: Semaphore::new(options.workers.max(1)),
             known: is_known,
             tasks: TaskTracker::new(),
             options,

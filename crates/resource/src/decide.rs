@@ -183,7 +183,7 @@ impl Facts<'_> {
             Phase::Busy(what) => Some(Wait::polled(self.busy_reason(), format!("AWS is at work: {what}"))),
             Phase::Deleting => Some(Wait::polled(
                 self.busy_reason(),
-                "it is being deleted in AWS, not by this operator; waiting for the end of that".to_owned(),
+                "it is being deleted in AWS; what comes after that is decided then".to_owned(),
             )),
             Phase::Failed { replace: true, .. } => Some(Decision::Delete(role)),
             Phase::Failed { why, replace: false } => Some(Wait::error(why.clone())),

@@ -81,7 +81,7 @@ impl Job<'_> {
                 Ok(Step::Again)
             }
             Decision::Abandon => self.abandon(call).await,
-            Decision::Release => self.release().await,
+            Decision::Release => self.let_go().await.map(Step::End),
             Decision::Nothing | Decision::Create { .. } | Decision::Update => Ok(Step::Again),
         }
     }
@@ -121,16 +121,12 @@ impl Job<'_> {
     async fn make(&mut self, call: &Call, role: Role, attempt: u32, inputs: &Inputs) -> Acted {
         let first_try = self.record.creation(role).is_none_or(|creation| creation.attempt != attempt);
         let mut call = call.clone();
-        if role == Role::MAIN && !self.creating {
-            self.creating = true;
-            self.announce(Reason::Creating, "AWS is asked to create it").await?;
-        }
+        self.creating = true;
         if !self.intend(&mut call, role, attempt, inputs).await? {
             return Ok(Step::Again);
         }
         match self.create(&call, role, inputs).await? {
             Ok(created) => {
-                self.creating = true;
                 self.memory.failures = 0;
                 if let Some(live) = created.live {
                     self.known.insert(role, Sight::Live(live));
@@ -142,20 +138,29 @@ impl Job<'_> {
         }
     }
 
+    /// What is unclear goes to find; what stays unclear comes back later.
     async fn not_made(&mut self, error: Error, role: Role, first_try: bool) -> Acted {
-        let mismatch_settled = error.class == Class::TokenMismatch
-            && self
-                .memory
-                .failing_since
-                .is_some_and(|since| now() > since + self.cx.scaled(schedule::SETTLE));
-        // A definite "exists" to the first transmission of an attempt: somebody else made it.
-        let taken = error.class == Class::Exists && first_try;
-        if taken || mismatch_settled {
+        if error.class == Class::Exists && first_try {
+            // To the first transmission of an attempt: somebody else made it, so this one is dead.
             self.write_status(json!({"creation": {role.0: {"refused": true}}})).await?;
         }
-        if error.class == Class::Exists && self.memory.failures == 0 {
-            self.memory.failures += 1;
+        let is_unclear = matches!(error.class, Class::Exists | Class::TokenMismatch | Class::Transient);
+        if is_unclear && !std::mem::replace(&mut self.looked_again, true) {
             return Ok(Step::Again);
+        }
+        let since = *self.memory.failing_since.get_or_insert(now());
+        let settled = now() > since + self.cx.scaled(schedule::SETTLE);
+        match error.class {
+            Class::Exists | Class::TokenMismatch if !settled => {
+                let message = format!("AWS says that it exists, but does not show it yet: {error}");
+                let verdict = Verdict::progressing(Reason::Creating, message);
+                let next = Next::After(self.cx.scaled(SETTLE_POLL));
+                return self.report(verdict, None, next).await.map(Step::End);
+            }
+            Class::TokenMismatch => {
+                self.write_status(json!({"creation": {role.0: {"refused": true}}})).await?
+            }
+            _ => {}
         }
         self.fail(error, Verb::Create).await.map(Step::End)
     }
@@ -178,6 +183,8 @@ impl Job<'_> {
                 Verdict::progressing(Reason::DependencyNotReady, format!("{path} is to change, but {why}"));
             return self.report(verdict, Some(live), Next::OnChange).await.map(Step::End);
         }
+        // Until the first sync, everything belongs to the creation.
+        self.creating |= self.record.last_sync.is_none();
         let is_drift = self.record.inputs == inputs.hash && !self.creating;
         let mut corrections = BTreeMap::new();
         if is_drift {
@@ -380,19 +387,19 @@ impl Job<'_> {
     }
 
     /// Nothing is left in AWS, or nothing was ever made.
-    async fn release(&mut self) -> Acted {
+    pub(super) async fn let_go(&mut self) -> Result<Ended, ClusterError> {
         // R2: a cache may lag behind an intent.
         let live = self.cx.cluster.refresh(self.meta(), &self.object).await?;
         let is_blank = live.record().is_ok_and(|record| record.is_blank());
         self.took(live);
         if !is_blank {
-            return Ok(Step::Again);
+            return Ok(("Unfinished", Next::After(Duration::ZERO)));
         }
         if !self.memory.deleted.is_empty() {
             self.publish(Happening::normal("Deleted", "deleted in AWS")).await;
         }
         self.cx.cluster.remove_finalizer(self.meta(), &self.object).await?;
-        Ok(Step::End(("Gone", Next::OnChange)))
+        Ok(("Gone", Next::OnChange))
     }
 
     pub(super) fn backoff(&mut self, class: Class) -> Next {

@@ -17,7 +17,7 @@ use resource::decide::{Decision, Facts, Sight, decide};
 use resource::diff::{Difference, diff};
 use resource::record::Record;
 use resource::tags::Ownership;
-use resource::{Call, Error, Kind, Meta, Role, Scope, schedule, schema};
+use resource::{Call, Error, Kind, Meta, Reads, Role, Scope, schedule, schema};
 use serde_json::json;
 use tracing::Instrument;
 
@@ -100,6 +100,8 @@ struct Job<'a> {
     known: BTreeMap<Role, Sight>,
     /// Something was created in this reconcile; what follows belongs to the creation.
     creating: bool,
+    /// After an unclear answer, AWS was asked once more in this reconcile.
+    looked_again: bool,
 }
 
 impl<'a> Job<'a> {
@@ -115,7 +117,7 @@ impl<'a> Job<'a> {
         let ownership = Ownership::new(&cx.cluster_name, &namespace, kind_name, &name, &uid);
         let key = Key { kind: kind_name.to_owned(), namespace, name };
         let (record, known) = (Record::default(), BTreeMap::new());
-        Self { cx, kind, object, key, record, ownership, memory, known, creating: false }
+        Self { cx, kind, object, key, record, ownership, memory, known, creating: false, looked_again: false }
     }
 
     fn meta(&self) -> &'a Meta {
@@ -175,6 +177,11 @@ impl<'a> Job<'a> {
             {
                 return Ok(("Skipped", Next::After(wait)));
             }
+            let _turn = match self.is_periodic(&inputs) {
+                // What users changed goes before: it waits for no turn.
+                true => self.cx.checks.acquire().await.ok(),
+                false => None,
+            };
             if self.memory.inputs != inputs.hash {
                 self.memory.failures = 0;
                 self.memory.failing_since = None;
@@ -198,6 +205,9 @@ impl<'a> Job<'a> {
 
     /// An object that is being deleted. It needs nothing but what was recorded.
     async fn leave(&mut self) -> Result<Ended, ClusterError> {
+        if self.record.is_blank() {
+            return self.let_go().await;
+        }
         let scope = match self.recorded_scope().await {
             Ok(scope) => scope,
             Err(verdict) => return self.retry(verdict).await,
@@ -270,6 +280,12 @@ impl<'a> Job<'a> {
         let last = self.record.last_sync.filter(|_| unchanged)?;
         let due = schedule::next_check(last, interval, self.meta().reads, &self.ownership.uid);
         Duration::try_from(due.duration_since(now())).ok().filter(|wait| !wait.is_zero())
+    }
+
+    /// A check of an unchanged object that costs calls of its own.
+    fn is_periodic(&self, inputs: &Inputs) -> bool {
+        let is_unchanged = self.object.is_ready() && self.record.inputs == inputs.hash;
+        is_unchanged && self.meta().reads == Reads::OneByOne
     }
 
     fn interval(&self) -> Result<Duration, String> {

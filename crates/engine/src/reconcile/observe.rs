@@ -36,6 +36,7 @@ impl Job<'_> {
         let mut sights = BTreeMap::new();
         if self.made(Role::MAIN).is_some() {
             let main = aws!(self.see(call, Role::MAIN, spec).await);
+            let main = self.without_void_claim(main).await?;
             let is_live = matches!(main, Sight::Live(_));
             sights.insert(Role::MAIN, main);
             if is_live {
@@ -49,7 +50,10 @@ impl Job<'_> {
                 continue;
             }
             let sight = match self.made(role) {
-                Some(_) => aws!(self.see(call, role, spec).await),
+                Some(_) => {
+                    let sight = aws!(self.see(call, role, spec).await);
+                    self.without_void_claim(sight).await?
+                }
                 None => Sight::Unmade(aws!(self.look(call, role, spec).await?)),
             };
             let is_live = matches!(sight, Sight::Live(_));
@@ -72,7 +76,10 @@ impl Job<'_> {
         let Some(&role) = last else { return Ok(Ok(BTreeMap::new())) };
         let sight = match self.made(role) {
             // Nothing of it is compared any more: no optional part is worth reading.
-            Some(_) => aws!(self.see(call, role, None).await),
+            Some(_) => {
+                let sight = aws!(self.see(call, role, None).await);
+                self.without_void_claim(sight).await?
+            }
             None => {
                 let spec = Some(&inputs.spec).filter(|spec| !spec.is_null());
                 Sight::Unmade(aws!(self.look(call, role, spec).await?))
@@ -100,6 +107,18 @@ impl Job<'_> {
             Observed::Live(live) => Sight::Live(live),
             Observed::Absent => Sight::Absent { deleted_by_us: self.memory.deleted.contains(id) },
         })
+    }
+
+    /// A claim that no longer counts is as good as none: left to the diff, which puts ours there.
+    async fn without_void_claim(&self, sight: Sight) -> std::result::Result<Sight, ClusterError> {
+        let Sight::Live(mut live) = sight else { return Ok(sight) };
+        let candidate = Candidate { id: String::new(), tags: live.tags.clone(), by_name: true };
+        let handed_over = live.owner().is_some() && live.owner() == self.object.wishes().adopt_from();
+        if handed_over || self.is_void(&candidate).await? {
+            live.tags.remove(UID_TAG);
+            live.tags.remove(OWNER_TAG);
+        }
+        Ok(Sight::Live(live))
     }
 
     /// A role without an id: what AWS holds that may be it.

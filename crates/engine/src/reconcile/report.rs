@@ -147,7 +147,7 @@ impl Job<'_> {
         self.object.is_ready() && self.record.last_sync.is_some_and(|last| now() < last + interval * 2)
     }
 
-    fn status(&self, verdict: &Verdict, live: Option<&Live>) -> Map<String, Value> {
+    pub(super) fn status(&self, verdict: &Verdict, live: Option<&Live>) -> Map<String, Value> {
         let generation = self.object.generation();
         let before = &self.object.status()["conditions"];
         let mut status = Map::new();

@@ -76,7 +76,10 @@ impl Job<'_> {
     pub(super) fn last_inputs(&self) -> Inputs {
         match self.resolve() {
             Ok(Resolved::Ready(inputs)) => inputs,
-            Ok(Resolved::Waiting(_)) | Err(_) => Inputs::default(),
+            // The names in it are still good for finding what was made.
+            Ok(Resolved::Waiting(_)) | Err(_) => {
+                Inputs { spec: self.object.spec().clone(), ..Inputs::default() }
+            }
         }
     }
 

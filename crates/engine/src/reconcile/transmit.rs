@@ -5,6 +5,7 @@ use std::future::Future;
 use std::sync::Arc;
 
 use kube::core::DynamicObject;
+use resource::condition::{Reason, Verdict};
 use resource::decide::Ground;
 use resource::record::Creation;
 use resource::{Call, Changes, Class, Created, Live, Progress, Result, Role, diff};
@@ -49,11 +50,12 @@ impl Job<'_> {
         intent["refused"] = Value::Null;
         intent["id"] = Value::Null;
         let before = self.record.creation(role).cloned();
-        let status = json!({
-            "creation": {role.0: intent},
-            "managed": self.managed_by(inputs),
-            "adopted": null,
-        });
+        let creating = Verdict::progressing(Reason::Creating, "AWS is asked to create it");
+        let mut status = self.status(&creating, None);
+        status.insert("creation".to_owned(), json!({role.0: intent}));
+        status.insert("managed".to_owned(), self.managed_by(inputs));
+        status.insert("adopted".to_owned(), Value::Null);
+        let status = Value::Object(status);
         let still = move |live: &DynamicObject| {
             !live.is_deleting() && live.record().is_ok_and(|record| record.creation(role) == before.as_ref())
         };
