@@ -43,17 +43,19 @@ impl Graph {
         receiver
     }
 
-    /// These are all the objects that `referrer` refers to.
-    pub fn set(&self, referrer: &Key, targets: BTreeSet<Key>) {
+    /// These are all the objects that `referrer` refers to. Whether that is news: then what was
+    /// read of them before may have changed without a wake-up.
+    pub fn set(&self, referrer: &Key, targets: BTreeSet<Key>) -> bool {
         let mut inner = self.0.lock();
         if inner.targets.get(referrer) == Some(&targets) {
-            return;
+            return false;
         }
         inner.unlink(referrer);
         for target in &targets {
             inner.referrers.entry(target.clone()).or_default().insert(referrer.clone());
         }
         inner.targets.insert(referrer.clone(), targets);
+        true
     }
 
     /// Who refers to this object.

@@ -1,6 +1,6 @@
 //! The real kubectl, as a user would run it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, ensure};
 
@@ -15,6 +15,18 @@ pub struct Kubectl {
 }
 
 impl Kubectl {
+    /// Where the program is, for people.
+    #[must_use]
+    pub fn program(&self) -> &Path {
+        &self.program
+    }
+
+    /// The kubeconfig that it uses.
+    #[must_use]
+    pub fn kubeconfig(&self) -> &Path {
+        &self.kubeconfig
+    }
+
     /// Runs a command, whatever comes of it.
     pub async fn try_run(&self, args: &[&str], stdin: &str) -> Result<Output> {
         let mut command = clean(&self.program, &self.home);

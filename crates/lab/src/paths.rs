@@ -34,16 +34,21 @@ pub async fn kstatus() -> Result<PathBuf> {
     prepare("tools/kstatus/build").await
 }
 
-/// The operator's binary: `KONFIG_BIN`, else the one that cargo built beside this test.
+/// helm.
+pub async fn helm() -> Result<PathBuf> {
+    prepare("tools/helm/build").await
+}
+
+/// The operator's binary: `KONFIG_BIN`, else the one that cargo built beside this program, or one
+/// folder above this test.
 pub fn konfig() -> Result<PathBuf> {
     if let Some(path) = std::env::var_os("KONFIG_BIN") {
         return Ok(path.into());
     }
-    let test = std::env::current_exe()?;
-    let profile = test.ancestors().nth(2).context("a test outside of a target directory")?;
-    let path = profile.join("konfig");
-    ensure!(path.is_file(), "no {}: build it first, or set KONFIG_BIN", path.display());
-    Ok(path)
+    let program = std::env::current_exe()?;
+    let mut folders = program.ancestors().skip(1).take(2);
+    let path = folders.find_map(|folder| Some(folder.join("konfig")).filter(|path| path.is_file()));
+    path.with_context(|| format!("no konfig beside {}: build it first, or set KONFIG_BIN", program.display()))
 }
 
 /// Runs a tool that makes something once and prints where it is.

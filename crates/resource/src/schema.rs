@@ -87,13 +87,20 @@ pub fn default_to(value: impl Into<Value>) -> impl Transform {
 }
 
 /// A CEL rule on the field, with the message that says what to write instead.
-pub fn rule(rule: &'static str, message: &'static str) -> impl Transform {
+pub fn rule(rule: impl Into<String>, message: &'static str) -> impl Transform {
+    let rule = rule.into();
     move |schema: &mut Schema| {
         let rules = schema.ensure_object().entry("x-kubernetes-validations").or_insert_with(|| json!([]));
         if let Some(rules) = rules.as_array_mut() {
             rules.push(json!({"rule": rule, "message": message}));
         }
     }
+}
+
+/// The text matches a regular expression. Unlike a `pattern`, which is all that Kubernetes then
+/// shows, it says what to write instead.
+pub fn matches(regex: &'static str, message: &'static str) -> impl Transform {
+    rule(format!("self.matches(r'{regex}')"), message)
 }
 
 /// The field is an IPv4 range such as `10.0.0.0/16`, with no host bits set.

@@ -65,8 +65,9 @@ fn shorten(owner: String) -> String {
     while !owner.is_char_boundary(keep) {
         keep -= 1;
     }
-    // Exactly at the limit, so that `parse_owner` knows it for a shortened one.
-    format!("{}{}#{hash}", &owner[..keep], "~".repeat(TAG_VALUE_LIMIT - hash.len() - 1 - keep))
+    // Exactly at the limit, so that `parse_owner` knows it for a shortened one; in characters that
+    // every service takes in tags (IAM is the narrowest).
+    format!("{}{}@{hash}", &owner[..keep], "_".repeat(TAG_VALUE_LIMIT - hash.len() - 1 - keep))
 }
 
 /// Lower-case hexadecimal.
@@ -97,5 +98,6 @@ mod tests {
         assert_eq!(a.len(), TAG_VALUE_LIMIT);
         assert_ne!(a, b);
         assert_eq!(parse_owner(&a), None);
+        assert!(a.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.:/=+-@".contains(&byte)), "{a}");
     }
 }

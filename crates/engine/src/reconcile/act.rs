@@ -185,7 +185,7 @@ impl Job<'_> {
         }
         // Until the first sync, everything belongs to the creation.
         self.creating |= self.record.last_sync.is_none();
-        let is_drift = self.record.inputs == inputs.hash && !self.creating;
+        let is_drift = inputs.same_spec(&self.record.inputs) && !self.creating;
         let mut corrections = BTreeMap::new();
         if is_drift {
             match self.count(changes.paths(), interval) {
@@ -207,7 +207,7 @@ impl Job<'_> {
             Ok(progress) => {
                 self.put(progress, live, inputs, difference, corrections, is_drift, interval).await
             }
-            Err(error) => self.fail(error, Verb::Update).await.map(Step::End),
+            Err(error) => self.fail_seeing(Some(live), error, Verb::Update).await.map(Step::End),
         }
     }
 

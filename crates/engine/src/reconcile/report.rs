@@ -80,7 +80,24 @@ impl Job<'_> {
 
     /// A call failed: what that means for the object, and when to try again.
     pub(super) async fn fail(&mut self, error: Error, verb: Verb) -> Result<Ended, ClusterError> {
-        tracing::warn!(%error, class = ?error.class, "a call failed");
+        self.fail_seeing(None, error, verb).await
+    }
+
+    /// The same where something is live: what is known of it is shown, for others may need no more.
+    pub(super) async fn fail_seeing(
+        &mut self,
+        live: Option<&Live>,
+        error: Error,
+        verb: Verb,
+    ) -> Result<Ended, ClusterError> {
+        tracing::warn!(
+            operation = error.operation,
+            code = error.code,
+            request_id = error.request_id,
+            class = ?error.class,
+            message = error.message,
+            "a call failed"
+        );
         if error.class == Class::Fenced {
             return Err(ClusterError::Fenced);
         }
@@ -92,7 +109,7 @@ impl Job<'_> {
             return Ok(("Throttled", next));
         }
         let verdict = self.judge(&error, verb);
-        self.report(verdict, None, next).await
+        self.report(verdict, live, next).await
     }
 
     fn judge(&self, error: &Error, verb: Verb) -> Verdict {

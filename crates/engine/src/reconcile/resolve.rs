@@ -31,6 +31,14 @@ pub struct Inputs {
     pub hash: String,
 }
 
+impl Inputs {
+    /// Whether a recorded hash is of the same spec, whatever the annotations were.
+    pub fn same_spec(&self, recorded: &str) -> bool {
+        let spec = |hash: &str| hash.split('.').next().map(str::to_owned);
+        spec(&self.hash) == spec(recorded)
+    }
+}
+
 /// What resolving led to.
 pub enum Resolved {
     Ready(Inputs),
@@ -50,15 +58,19 @@ enum Target {
 
 impl Job<'_> {
     pub(super) fn resolve(&self) -> Result<Resolved, Error> {
-        let mut resolver =
-            Resolver { job: self, inputs: Inputs::default(), missing: Vec::new(), targets: BTreeSet::new() };
         let mut spec = self.object.spec().clone();
         if let Some(fields) = spec.as_object_mut() {
             // Leads to the scope, not to AWS.
             fields.remove("providerRef");
         }
-        let spec = resolver.walk(self.kind.schema(), "", spec, false)?;
-        self.cx.graph.set(&self.key, resolver.targets);
+        let (mut resolver, spec) = loop {
+            let mut resolver = Resolver::new(self);
+            let led = resolver.walk(self.kind.schema(), "", spec.clone(), false)?;
+            // Wake-ups begin here: what a target showed before that is read once more.
+            if !self.cx.graph.set(&self.key, std::mem::take(&mut resolver.targets)) {
+                break (resolver, led);
+            }
+        };
         let mut inputs = resolver.inputs;
         let is_made = self.record.creation(Role::MAIN).is_some_and(|creation| creation.id.is_some());
         if !is_made {
@@ -97,9 +109,10 @@ impl Job<'_> {
         spec
     }
 
+    /// Two parts, the first of the spec alone.
     fn hash(&self, inputs: &Inputs) -> String {
-        let matters = json!([inputs.spec, self.object.wishes().fingerprint()]);
-        hex(&Sha256::digest(matters.to_string())[..16])
+        let part = |matters: Value| hex(&Sha256::digest(matters.to_string())[..12]);
+        format!("{}.{}", part(json!(inputs.spec)), part(json!(self.object.wishes().fingerprint())))
     }
 
     fn lead(&self, reference: &Value, key: Key, same_namespace: bool) -> Result<Target, Error> {
@@ -158,7 +171,11 @@ struct Resolver<'a> {
     targets: BTreeSet<Key>,
 }
 
-impl Resolver<'_> {
+impl<'a> Resolver<'a> {
+    fn new(job: &'a Job<'a>) -> Self {
+        Self { job, inputs: Inputs::default(), missing: Vec::new(), targets: BTreeSet::new() }
+    }
+
     /// The value with its references led home. None: it is held up and left out.
     fn walk(
         &mut self,

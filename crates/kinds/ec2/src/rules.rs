@@ -1,13 +1,13 @@
 //! Security group rules: what the user writes, what AWS keeps, and the one form of both.
 
 use aws_sdk_ec2::types::{IpPermission, IpRange, Ipv6Range, PrefixListId, UserIdGroupPair};
-use resource::schema::{later, rule};
+use resource::schema::{later, matches, rule};
 use resource::{Error, NameRef, Result, targets};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
-use crate::schema::{masked, masked_v6};
+use crate::schema::{group_text, masked, masked_v6};
 
 /// Traffic that is let through. A rule with several sources is as many permissions in AWS.
 #[skip_serializing_none]
@@ -55,7 +55,10 @@ pub(crate) struct Rule {
     ))]
     pub(crate) cidr_ipv6: Option<String>,
     /// A prefix list at the other end, by its id: pl-….
-    #[schemars(length(max = 64), regex(pattern = r"^pl-[0-9a-f]+$"))]
+    #[schemars(length(max = 64), transform = matches(
+        r"^pl-[0-9a-f]+$",
+        "must be the id of a prefix list, such as pl-0123456789abcdef0",
+    ))]
     pub(crate) prefix_list_id: Option<String>,
     /// The name of a SecurityGroup object whose members are at the other end; its own name means
     /// itself. The rule follows once that group exists; the others do not wait for it.
@@ -63,10 +66,13 @@ pub(crate) struct Rule {
     pub(crate) source_group_ref: Option<NameRef<targets::SecurityGroup>>,
     /// The id of a security group at the other end that is not managed here: sg-…, or
     /// 123456789012/sg-… for another account's in a peered VPC.
-    #[schemars(length(max = 64), regex(pattern = r"^([0-9]{12}/)?sg-[0-9a-f]+$"))]
+    #[schemars(length(max = 64), transform = matches(
+        r"^([0-9]{12}/)?sg-[0-9a-f]+$",
+        "must be the id of a group, such as sg-0123456789abcdef0; for the name of a SecurityGroup object there is sourceGroupRef",
+    ))]
     pub(crate) source_group_id: Option<String>,
     /// What the rule is for.
-    #[schemars(length(max = 255), regex(pattern = r"^[a-zA-Z0-9 ._:/()#,@\[\]+=&;{}!$*-]*$"))]
+    #[schemars(length(max = 255), transform = group_text)]
     pub(crate) description: Option<String>,
 }
 

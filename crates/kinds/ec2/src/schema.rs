@@ -1,7 +1,7 @@
 //! What EC2's schemas add to the common annotations.
 
 use ipnet::{Ipv4Net, Ipv6Net};
-use resource::schema::rule;
+use resource::schema::{matches, rule};
 use resource::{Error, Result};
 use schemars::Schema;
 use schemars::transform::Transform;
@@ -21,6 +21,15 @@ pub(crate) fn vpc_size(schema: &mut Schema) {
     rule(
         "!isCIDR(self) || (cidr(self).prefixLength() >= 16 && cidr(self).prefixLength() <= 28)",
         "AWS allows sizes from /16 (65536 addresses) to /28 (16 addresses)",
+    )
+    .transform(schema);
+}
+
+/// The characters that AWS takes in names and descriptions of security groups and their rules.
+pub(crate) fn group_text(schema: &mut Schema) {
+    matches(
+        r"^[a-zA-Z0-9 ._:/()#,@\[\]+=&;{}!$*-]*$",
+        "may hold letters, digits, spaces and ._-:/()#,@[]+=&;{}!$* only: AWS takes no others here",
     )
     .transform(schema);
 }

@@ -16,6 +16,7 @@ use serde_with::skip_serializing_none;
 
 use crate::rule_changes::{self, Direction};
 use crate::rules::{self, Rule};
+use crate::schema::group_text;
 use crate::store::{Described, Store, candidates, made};
 use crate::tags::{at_creation, from_ec2};
 
@@ -32,7 +33,7 @@ pub(crate) struct Spec {
     #[schemars(transform = immutable)]
     vpc_ref: Ref<targets::Vpc>,
     /// The name in AWS, unique within the VPC.
-    #[schemars(length(min = 1, max = 255), regex(pattern = r"^[a-zA-Z0-9 ._:/()#,@\[\]+=&;{}!$*-]+$"))]
+    #[schemars(length(min = 1, max = 255), transform = group_text)]
     #[schemars(transform = rule(
         "!self.startsWith('sg-') && self != 'default'",
         "AWS keeps the name default, and names that begin with sg-, for itself; choose another",
@@ -40,7 +41,7 @@ pub(crate) struct Spec {
     #[schemars(transform = immutable)]
     group_name: String,
     /// What the group is for. AWS cannot change it later.
-    #[schemars(length(min = 1, max = 255), regex(pattern = r"^[a-zA-Z0-9 ._:/()#,@\[\]+=&;{}!$*-]+$"))]
+    #[schemars(length(min = 1, max = 255), transform = group_text)]
     #[schemars(transform = immutable)]
     description: String,
     /// The traffic that reaches members. The list is the full list: rules that others added are

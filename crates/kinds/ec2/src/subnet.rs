@@ -4,7 +4,7 @@ use aws::Answer;
 use aws_sdk_ec2::Client;
 use aws_sdk_ec2::types::{self, AttributeBooleanValue, Filter, ResourceType, SubnetState, Tag};
 use resource::record::Made;
-use resource::schema::{cidr_v4, default_to, immutable, tags};
+use resource::schema::{cidr_v4, default_to, immutable, matches, tags};
 use resource::{
     Call, Candidate, Changes, Created, Deletion, Live, Meta, Observed, Phase, Polling, Progress, Protection,
     Reads, Ref, Resource, Result, Role, Tags, targets,
@@ -34,7 +34,10 @@ pub(crate) struct Spec {
     #[schemars(transform = cidr_v4, transform = vpc_size, transform = immutable)]
     cidr_block: String,
     /// The availability zone, such as eu-central-1a.
-    #[schemars(length(min = 1, max = 64), regex(pattern = r"^[a-z0-9-]+$"), transform = immutable)]
+    #[schemars(length(min = 1, max = 64), transform = immutable, transform = matches(
+        r"^[a-z0-9-]+$",
+        "must be the name of a zone of the operator's region, such as eu-central-1a",
+    ))]
     availability_zone: String,
     /// Whether instances started here get a public IPv4 address. AWS leaves it off in a new subnet.
     #[schemars(transform = default_to(false))]

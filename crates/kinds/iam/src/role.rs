@@ -4,7 +4,7 @@ use aws::{Answer, Clients};
 use aws_sdk_iam::Client;
 use aws_sdk_iam::types;
 use resource::record::Made;
-use resource::schema::{clearable, default_to, immutable, policy, tags};
+use resource::schema::{clearable, default_to, immutable, matches, policy, tags};
 use resource::{
     Call, Candidate, Changes, Class, Created, Deletion, Error, Live, Meta, Observed, Phase, Polling,
     Progress, Protection, Reads, Resource, Result, Tags,
@@ -29,7 +29,10 @@ const ABSENT: &[&str] = &["NoSuchEntity", "NoSuchEntityException"];
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Spec {
     /// The name in AWS, unique within the account whatever its case.
-    #[schemars(length(min = 1, max = 64), regex(pattern = r"^[a-zA-Z0-9_+=,.@-]+$"), transform = immutable)]
+    #[schemars(length(min = 1, max = 64), transform = immutable, transform = matches(
+        r"^[a-zA-Z0-9_+=,.@-]+$",
+        "must be letters, digits and _+=,.@- without spaces or slashes; a group of roles goes into path",
+    ))]
     role_name: String,
     /// Who may take the role on: a policy document in JSON, the trust policy.
     #[schemars(length(min = 1, max = 131072), transform = policy)]
@@ -41,15 +44,17 @@ pub(crate) struct Spec {
     #[schemars(range(min = 3600, max = 43200), transform = default_to(3600))]
     max_session_duration: Option<i32>,
     /// The path that groups roles, with a slash at both ends: /team/. AWS takes /.
-    #[schemars(length(min = 1, max = 512), regex(pattern = r"^/([!-~]+/)?$"))]
+    #[schemars(length(min = 1, max = 512), transform = matches(
+        r"^/([!-~]+/)?$",
+        "must begin and end with a slash, such as /team/ or /team/app/, and hold no spaces",
+    ))]
     #[schemars(transform = default_to("/"), transform = immutable)]
     path: Option<String>,
     /// The ARN of a managed policy that bounds what the role can ever be allowed.
-    #[schemars(
-        length(min = 20, max = 2048),
-        regex(pattern = r"^arn:[a-z-]+:iam::([0-9]{12}|aws):policy/.+$")
-    )]
-    #[schemars(transform = clearable)]
+    #[schemars(length(max = 2048), transform = clearable, transform = matches(
+        r"^arn:[a-z-]+:iam::([0-9]{12}|aws):policy/.+$",
+        "must be the ARN of a managed policy, such as arn:aws:iam::123456789012:policy/boundary",
+    ))]
     permissions_boundary: Option<String>,
     /// Tags of the role. Tags that others put on it stay.
     #[schemars(transform = tags)]
