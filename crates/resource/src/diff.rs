@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::schema::{self, CLEARABLE, DEFAULT, IMMUTABLE, LIST, POLICY, TAGS, WRITE_ONLY, pointer};
+use crate::schema::{self, CLEARABLE, DEFAULT, IMMUTABLE, LIST, POLICY, SECRET, TAGS, WRITE_ONLY, pointer};
 use crate::tags::{self, Tags};
 use crate::{Class, Error, Result, policy};
 
@@ -29,6 +29,12 @@ pub struct Change {
 pub struct Changes(Vec<Change>);
 
 impl Changes {
+    /// Changed secrets, by path. Nothing else is in such a change: it goes in a call of its own.
+    pub fn of_secrets(paths: impl IntoIterator<Item = String>) -> Self {
+        let change = |path| Change { path, want: Value::Null, live: Value::Null, add: Vec::new(), remove: Vec::new() };
+        Self(paths.into_iter().map(change).collect())
+    }
+
     /// All of them, in the schema's order.
     pub fn iter(&self) -> std::slice::Iter<'_, Change> {
         self.0.iter()
@@ -164,7 +170,8 @@ impl Walk<'_> {
             let immutable = immutable || schema::is(part, IMMUTABLE);
             let reached = if schema::is(part, TAGS) {
                 self.tags(&path, want, live)
-            } else if schema::is(part, WRITE_ONLY) {
+            } else if schema::is(part, WRITE_ONLY) || schema::is(part, SECRET) {
+                // Never read back; the engine compares fingerprints of secrets.
                 want.cloned()
             } else if is_nested(part) {
                 self.nested(part, &path, want, live, immutable)

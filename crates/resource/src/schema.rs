@@ -25,6 +25,12 @@ pub const POLICY: &str = "x-konfig-policy";
 /// Marks a field that is sent but never read back.
 pub const WRITE_ONLY: &str = "x-konfig-write-only";
 
+/// Marks a reference to a Secret.
+pub const SECRET: &str = "x-konfig-secret";
+/// Marks free-form JSON, in which `{"$ref": {kind, name, path}}` and `{"$secret": {name, key}}` stand
+/// for values from other objects and from Secrets.
+pub const FREE_FORM: &str = "x-konfig-free-form";
+
 /// Every annotation starts with this.
 const PREFIX: &str = "x-konfig-";
 

@@ -271,6 +271,8 @@ impl<'a> Job<'a> {
             ownership: self.ownership.clone(),
             token: None,
             tags: serde_json::from_value(tags).unwrap_or_default(),
+            spec: inputs.spec.clone(),
+            secrets: inputs.secrets.clone(),
         }
     }
 

@@ -7,7 +7,7 @@ use kube::core::DynamicObject;
 use resource::record::Creation;
 use resource::schema::{self, LATER, REF, pointer};
 use resource::tags::hex;
-use resource::{Error, Role};
+use resource::{Error, Role, Secrets};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
@@ -29,6 +29,8 @@ pub struct Inputs {
     pub unready: BTreeMap<String, String>,
     /// Changes with everything that matters.
     pub hash: String,
+    /// The secrets that were read.
+    pub secrets: Secrets,
 }
 
 impl Inputs {
