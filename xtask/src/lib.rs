@@ -24,6 +24,7 @@ pub fn generated() -> Result<BTreeMap<String, String>> {
         "charts/konfig-konector/templates/clusterrole.yaml".to_owned(),
         yaml(&catalog::cluster_role(&kinds))?,
     );
+    files.insert("charts/konfig-konector/templates/role.yaml".to_owned(), yaml(&catalog::role())?);
     Ok(files)
 }
 

@@ -24,8 +24,22 @@ pub fn cluster_role(kinds: &[Arc<dyn Kind>]) -> Value {
             // The cluster's identity in ownership tags.
             {"apiGroups": [""], "resources": ["namespaces"], "resourceNames": ["kube-system"], "verbs": ["get"]},
             {"apiGroups": ["events.k8s.io"], "resources": ["events"], "verbs": ["create", "patch"]},
+            // Passwords: read when needed, watched by metadata.
+            {"apiGroups": [""], "resources": ["secrets"], "verbs": ["get", "list", "watch"]},
+        ],
+    })
+}
+
+/// The operator's Role in its own namespace: its Lease, and the key of its fingerprints.
+pub fn role() -> Value {
+    json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "Role",
+        "metadata": {"name": OPERATOR},
+        "rules": [
             {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["create"]},
             {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "resourceNames": [OPERATOR], "verbs": ["get", "update"]},
+            {"apiGroups": [""], "resources": ["secrets"], "verbs": ["create"]},
         ],
     })
 }

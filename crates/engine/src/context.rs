@@ -18,6 +18,7 @@ use crate::graph::{Graph, Key};
 use crate::memory::Memories;
 use crate::metrics::Metrics;
 use crate::object::api_resource;
+use crate::secrets::Secrets;
 
 /// The accounts the operator works in.
 #[async_trait]
@@ -63,7 +64,8 @@ pub(crate) struct Context {
     pub cluster: Cluster,
     pub stores: RwLock<HashMap<String, Store<DynamicObject>>>,
     /// What references to each kind yield: JSON pointers into its objects.
-    pub yields: BTreeMap<String, BTreeSet<String>>,
+    pub yields: RwLock<BTreeMap<String, BTreeSet<String>>>,
+    pub secrets: Secrets,
     pub graph: Graph,
     pub memories: Memories,
     pub events: Events,
@@ -88,6 +90,14 @@ impl Context {
         let kind = self.kinds.get(key.kind.as_str())?;
         let object = ObjectRef::new_with(&key.name, api_resource(kind.meta())).within(&key.namespace);
         self.stores.read().get(&key.kind)?.get(&object)
+    }
+
+    /// A reference takes this, too, from objects of a kind: its change wakes those that refer to it.
+    pub fn yield_too(&self, kind: &str, pointer: &str) {
+        let is_known = self.yields.read().get(kind).is_some_and(|pointers| pointers.contains(pointer));
+        if !is_known {
+            self.yields.write().entry(kind.to_owned()).or_default().insert(pointer.to_owned());
+        }
     }
 
     /// Whether objects of this kind can exist: it is known, and its CRD is installed.

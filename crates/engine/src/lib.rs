@@ -13,6 +13,7 @@ mod metrics;
 mod object;
 mod reconcile;
 mod run;
+mod secrets;
 mod watch;
 
 pub use context::{Accounts, CrossNamespace, Options};

@@ -19,6 +19,8 @@ pub struct Memory {
     pub inputs: String,
     /// The ids whose deletion AWS answered with success, after they were seen alive.
     pub deleted: HashSet<String>,
+    /// The fingerprints of the secrets that were sent, by path.
+    pub sent: HashMap<String, String>,
     /// The resource version of our last write: an older cache has not seen it.
     pub written: u64,
     /// The last event published, so that a retry does not repeat it.

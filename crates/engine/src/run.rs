@@ -8,7 +8,7 @@ use kube::Client;
 use kube::api::Api;
 use parking_lot::RwLock;
 use resource::Kind;
-use resource::schema::REF;
+use resource::schema::{self, FREE_FORM, REF, SECRET};
 use serde_json::Value;
 use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
@@ -22,6 +22,7 @@ use crate::graph::Graph;
 use crate::lease::{Fence, Leadership};
 use crate::memory::Memories;
 use crate::metrics::Metrics;
+use crate::secrets::Secrets;
 
 /// Runs kinds against one cluster.
 pub struct Engine {
@@ -32,12 +33,13 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Puts the engine together. Without `leadership`, this is the only process.
+    /// Puts the engine together; `namespace` is the operator's own. Without `leadership`, this is the only process.
     ///
     /// # Errors
     /// When the cluster's identity (the uid of the namespace kube-system) cannot be read.
     pub async fn new(
         client: Client,
+        namespace: String,
         kinds: Vec<Arc<dyn Kind>>,
         accounts: Arc<dyn Accounts>,
         options: Options,
@@ -55,7 +57,8 @@ impl Engine {
         let (known, is_known) = watch::channel(false);
         let cx = Context {
             cluster_name,
-            yields: yields(&kinds),
+            yields: RwLock::new(yields(&kinds)),
+            secrets: Secrets::new(client.clone(), namespace),
             kinds: kinds.into_iter().map(|kind| (kind.meta().kind, kind)).collect(),
             accounts,
             cluster: Cluster::new(client.clone(), fence),
@@ -81,6 +84,16 @@ impl Engine {
         }
     }
 
+    /// Follows Secrets, if there is any kind that takes one.
+    fn follow_secrets(&self, stop: CancellationToken) -> tokio::task::JoinHandle<()> {
+        let cx = self.cx.clone();
+        tokio::spawn(async move {
+            if cx.kinds.values().any(|kind| takes_secrets(kind.schema())) {
+                cx.secrets.follow(&cx.graph, stop).await;
+            }
+        })
+    }
+
     /// Runs until told to stop; then every AWS call under way ends and is recorded.
     /// Returns early when leadership is lost: the process must then exit.
     pub async fn run(self, stop: CancellationToken) {
@@ -91,6 +104,7 @@ impl Engine {
             }
         }
         let inner = stop.child_token();
+        let secrets = self.follow_secrets(inner.clone());
         let work = Installed::new(self.client.clone(), self.cx.clone(), self.known, inner.clone()).follow();
         match &self.leadership {
             None => work.await,
@@ -107,11 +121,23 @@ impl Engine {
                 tokio::join!(hold, work);
             }
         }
+        secrets.abort();
         self.cx.tasks.close();
         self.cx.tasks.wait().await;
         if let Some(leadership) = &self.leadership {
             leadership.release().await;
         }
+    }
+}
+
+/// Whether any field of a kind may refer to a Secret.
+fn takes_secrets(schema: &Value) -> bool {
+    match schema {
+        Value::Object(fields) => {
+            [SECRET, FREE_FORM].iter().any(|mark| schema::is(schema, mark))
+                || fields.values().any(takes_secrets)
+        }
+        _ => false,
     }
 }
 

@@ -158,8 +158,8 @@ impl Faces {
         object.uid().hash(&mut hasher);
         object.is_ready().hash(&mut hasher);
         object.is_deleting().hash(&mut hasher);
-        for pointer in self.cx.yields.get(self.kind.meta().kind).into_iter().flatten() {
-            object.data.pointer(pointer).and_then(|value| value.as_str()).hash(&mut hasher);
+        for pointer in self.cx.yields.read().get(self.kind.meta().kind).into_iter().flatten() {
+            object.data.pointer(pointer).map(ToString::to_string).hash(&mut hasher);
         }
         hasher.finish()
     }

@@ -31,7 +31,8 @@ pub struct Changes(Vec<Change>);
 impl Changes {
     /// Changed secrets, by path. Nothing else is in such a change: it goes in a call of its own.
     pub fn of_secrets(paths: impl IntoIterator<Item = String>) -> Self {
-        let change = |path| Change { path, want: Value::Null, live: Value::Null, add: Vec::new(), remove: Vec::new() };
+        let change =
+            |path| Change { path, want: Value::Null, live: Value::Null, add: Vec::new(), remove: Vec::new() };
         Self(paths.into_iter().map(change).collect())
     }
 
@@ -151,7 +152,7 @@ fn collect_managed(schema: &Value, base: &str, want: &Value, paths: &mut BTreeSe
 
 /// An object that is compared field by field; references compare as a whole.
 fn is_nested(schema: &Value) -> bool {
-    schema.get("properties").is_some() && schema.get(schema::REF).is_none()
+    schema.get("properties").is_some() && schema.get(schema::REF).is_none() && !schema::is(schema, SECRET)
 }
 
 struct Walk<'a> {

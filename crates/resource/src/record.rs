@@ -70,6 +70,8 @@ pub struct Record {
     pub inputs: String,
     /// Corrections per path.
     pub corrections: BTreeMap<String, Corrections>,
+    /// The fingerprints of secrets, by path.
+    pub secrets: BTreeMap<String, Fingerprint>,
     /// The generation of the last report.
     pub observed_generation: i64,
     /// The last successful reconcile.
@@ -88,6 +90,31 @@ pub struct Corrections {
     pub last: Timestamp,
 }
 
+/// What is known of a secret without knowing it. The fingerprints are keyed: without the operator's
+/// key they tell nothing.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Fingerprint {
+    /// What AWS has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub applied: Option<String>,
+    /// What a call carries or carried, whose end is not seen yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pending: Option<String>,
+    /// That call was the one that created the resource.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub created: bool,
+    /// The Secret's uid and version.
+    #[serde(default)]
+    pub version: String,
+    /// The Secret's name and key.
+    #[serde(default)]
+    pub source: String,
+    /// Names the operator's key.
+    #[serde(default)]
+    pub key: String,
+}
+
 impl Record {
     /// Reads a status. Fails on a `creation` that cannot be understood: to take it for none would
     /// be to create a second time. Everything else can be found out anew.
@@ -103,6 +130,7 @@ impl Record {
             adopted: part(status, "/adopted"),
             inputs: part(status, "/sync/inputs"),
             corrections: part(status, "/sync/corrections"),
+            secrets: part(status, "/secrets"),
             observed_generation: part(status, "/observedGeneration"),
             last_sync: part(status, "/lastSyncTime"),
         })

@@ -105,7 +105,9 @@ fn spellings(secret: &str) -> Vec<String> {
         secret
             .bytes()
             .map(|byte| match byte {
-                b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => char::from(byte).to_string(),
+                b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
+                    char::from(byte).to_string()
+                }
                 b' ' => space.to_owned(),
                 other => format!("%{other:02X}"),
             })
@@ -147,7 +149,8 @@ fn base64_of(secret: &str) -> Vec<String> {
             let digit = |six: &[bool]| six.iter().fold(0usize, |digit, bit| digit * 2 + usize::from(*bit));
             let digits: Vec<u8> = bits.chunks_exact(6).map(|six| ALPHABET[digit(six)]).collect();
             // The first digits depend on what precedes it.
-            let text: String = digits.iter().skip((shift * 8).div_ceil(6)).map(|byte| char::from(*byte)).collect();
+            let text: String =
+                digits.iter().skip((shift * 8).div_ceil(6)).map(|byte| char::from(*byte)).collect();
             (text.len() >= 4).then_some(text)
         })
         .collect()

@@ -13,7 +13,7 @@ use resource::{Call, Class, Error, Live, Observed, Phase, Progress, Role, tags};
 use serde_json::json;
 
 use super::report::Verb;
-use super::{Ended, Inputs, Job, Next};
+use super::{Ended, Inputs, Job, Next, secrets};
 use crate::cluster::ClusterError;
 use crate::events::Happening;
 use crate::metrics::of_kind;
@@ -50,8 +50,8 @@ impl Job<'_> {
         let live = live(sights, Role::MAIN);
         match decision {
             Decision::Wait(wait) => self.wait(wait, live).await,
-            Decision::Nothing => self.settle(live, inputs, difference, BTreeMap::new(), interval).await,
-            Decision::Claim { role, id, ground } => self.take(call, role, &id, ground).await,
+            Decision::Nothing => self.settle(call, live, inputs, difference, BTreeMap::new(), interval).await,
+            Decision::Claim { role, id, ground } => self.take(call, inputs, role, &id, ground).await,
             Decision::Create { role, attempt } => self.make(call, role, attempt, inputs).await,
             Decision::Update => match live {
                 Some(live) => self.put_right(call, live, inputs, difference, interval).await,
@@ -73,7 +73,9 @@ impl Job<'_> {
     ) -> Acted {
         match decision {
             Decision::Wait(wait) => self.wait(wait, live(sights, Role::MAIN)).await,
-            Decision::Claim { role, id, ground } => self.take(call, role, &id, ground).await,
+            Decision::Claim { role, id, ground } => {
+                self.take(call, &Inputs::default(), role, &id, ground).await
+            }
             Decision::Delete(role) => self.remove(call, role, sights).await,
             Decision::Forget(role) => {
                 self.known.remove(&role);
@@ -100,8 +102,8 @@ impl Job<'_> {
         self.report(verdict, live, next).await.map(Step::End)
     }
 
-    async fn take(&mut self, call: &Call, role: Role, id: &str, ground: Ground) -> Acted {
-        self.claim(call, role, id, ground).await?;
+    async fn take(&mut self, call: &Call, inputs: &Inputs, role: Role, id: &str, ground: Ground) -> Acted {
+        self.claim(call, inputs, role, id, ground).await?;
         let happening = match ground {
             Ground::Recovered => {
                 Happening::normal("Recovered", format!("found {id}, made by an earlier create call"))
@@ -205,7 +207,7 @@ impl Job<'_> {
         }
         match self.update(call, live, &difference.target, changes).await {
             Ok(progress) => {
-                self.put(progress, live, inputs, difference, corrections, is_drift, interval).await
+                self.put(call, progress, live, inputs, difference, corrections, is_drift, interval).await
             }
             Err(error) => self.fail_seeing(Some(live), error, Verb::Update).await.map(Step::End),
         }
@@ -214,6 +216,7 @@ impl Job<'_> {
     #[allow(clippy::too_many_arguments)]
     async fn put(
         &mut self,
+        call: &Call,
         progress: Progress,
         live: &Live,
         inputs: &Inputs,
@@ -243,18 +246,23 @@ impl Job<'_> {
             self.known.remove(&Role::MAIN);
             return self.wait(wait, Some(live)).await;
         }
-        self.settle(Some(live), inputs, difference, corrections, interval).await
+        self.settle(call, Some(live), inputs, difference, corrections, interval).await
     }
 
     /// Everything that could be done is done.
     async fn settle(
         &mut self,
+        call: &Call,
         live: Option<&Live>,
         inputs: &Inputs,
         difference: &Difference,
         corrections: BTreeMap<String, Corrections>,
         interval: Duration,
     ) -> Acted {
+        let to_send = self.secrets_to_send(inputs);
+        if let Some(live) = live.filter(|_| !to_send.is_empty()) {
+            return self.rotate(call, live, inputs, &to_send).await;
+        }
         if !difference.forbidden.is_empty() {
             let fields: Vec<_> = difference
                 .forbidden
@@ -280,6 +288,29 @@ impl Job<'_> {
         counts.extend(corrections);
         counts.retain(|_, count| now() < count.last + LONGEST);
         self.synced(live, inputs, json!(managed), json!(counts), interval).await.map(Step::End)
+    }
+
+    /// Gives AWS secrets that changed, in a call of their own.
+    async fn rotate(&mut self, call: &Call, live: &Live, inputs: &Inputs, paths: &[String]) -> Acted {
+        let named = paths.join(", ");
+        self.intend_secrets(inputs, paths).await?;
+        self.announce(Reason::Updating, &format!("AWS is given the changed secret of {named}")).await?;
+        let progress = match self.update(call, live, &inputs.spec, &secrets::changes(paths)).await {
+            Ok(progress) => progress,
+            Err(error) => return self.fail(error, Verb::Update).await.map(Step::End),
+        };
+        self.sent_secrets(inputs, paths);
+        self.known.remove(&Role::MAIN);
+        self.publish(Happening::normal(
+            "SecretRotated",
+            format!("AWS was given the changed secret of {named}"),
+        ))
+        .await;
+        if progress == Progress::Done {
+            return Ok(Step::Again);
+        }
+        let message = format!("AWS is applying the changed secret of {named}");
+        self.wait(Wait { reason: Reason::Updating, message, until: Until::Polled }, Some(live)).await
     }
 
     /// Counts a correction of each path. Err: too often already; wait this long.

@@ -4,6 +4,7 @@ mod act;
 mod observe;
 mod report;
 mod resolve;
+mod secrets;
 mod transmit;
 
 use std::collections::BTreeMap;
@@ -17,7 +18,7 @@ use resource::decide::{Decision, Facts, Sight, decide};
 use resource::diff::{Difference, diff};
 use resource::record::Record;
 use resource::tags::Ownership;
-use resource::{Call, Error, Kind, Meta, Reads, Role, Scope, schedule, schema};
+use resource::{Call, Error, Kind, Meta, Reads, Role, Scope, Secrets, schedule, schema};
 use serde_json::json;
 use tracing::Instrument;
 
@@ -30,6 +31,7 @@ use crate::object::{Object, now};
 
 use act::Step;
 use resolve::{Inputs, Resolved};
+use secrets::Read;
 
 /// When an object is looked at next, if nothing wakes it before.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -102,6 +104,8 @@ struct Job<'a> {
     creating: bool,
     /// After an unclear answer, AWS was asked once more in this reconcile.
     looked_again: bool,
+    /// Those that were read: nothing that goes outside may hold them.
+    secrets: Secrets,
 }
 
 impl<'a> Job<'a> {
@@ -117,7 +121,19 @@ impl<'a> Job<'a> {
         let ownership = Ownership::new(&cx.cluster_name, &namespace, kind_name, &name, &uid);
         let key = Key { kind: kind_name.to_owned(), namespace, name };
         let (record, known) = (Record::default(), BTreeMap::new());
-        Self { cx, kind, object, key, record, ownership, memory, known, creating: false, looked_again: false }
+        Self {
+            cx,
+            kind,
+            object,
+            key,
+            record,
+            ownership,
+            memory,
+            known,
+            creating: false,
+            looked_again: false,
+            secrets: Secrets::default(),
+        }
     }
 
     fn meta(&self) -> &'a Meta {
@@ -172,6 +188,15 @@ impl<'a> Job<'a> {
                 }
                 Err(error) => return self.fail(error, report::Verb::Read).await,
             };
+            let mut inputs = inputs;
+            match self.read_secrets(&mut inputs).await? {
+                Ok(Read::Done) => self.secrets = inputs.secrets.clone(),
+                Ok(Read::Waiting(message)) => {
+                    let verdict = Verdict::progressing(Reason::DependencyNotReady, message);
+                    return self.report(verdict, None, Next::OnChange).await;
+                }
+                Err(error) => return self.fail(error, report::Verb::Read).await,
+            }
             if step == 0
                 && let Some(wait) = self.not_due(&inputs, interval)
             {

@@ -9,7 +9,7 @@ use resource::schedule::{self, PROPAGATION};
 use resource::{Class, Error, Live, schema};
 use serde_json::{Map, Value, json};
 
-use super::{Ended, Inputs, Job, Next};
+use super::{Ended, Inputs, Job, Next, secrets};
 use crate::cluster::ClusterError;
 use crate::events::Happening;
 use crate::metrics::of_kind;
@@ -45,6 +45,9 @@ impl Job<'_> {
         status.insert("lastSyncTime".to_owned(), json!(condition::time(time)));
         status.insert("managed".to_owned(), managed);
         let corrections = replaced(&self.object.status()["sync"]["corrections"], corrections);
+        if !inputs.fingerprints.is_empty() {
+            status.insert("secrets".to_owned(), json!(secrets::applied(&inputs.fingerprints)));
+        }
         status.insert("sync".to_owned(), json!({"inputs": inputs.hash, "corrections": corrections}));
         self.write_changed(status).await?;
         let due = schedule::next_check(time, interval, self.meta().reads, &self.ownership.uid);
@@ -80,6 +83,7 @@ impl Job<'_> {
 
     /// A call failed: what that means for the object, and when to try again.
     pub(super) async fn fail(&mut self, error: Error, verb: Verb) -> Result<Ended, ClusterError> {
+        let error = Error { message: self.secrets.scrub(&error.message), ..error };
         self.fail_seeing(None, error, verb).await
     }
 

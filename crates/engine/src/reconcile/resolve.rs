@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use kube::ResourceExt;
 use kube::core::DynamicObject;
-use resource::record::Creation;
-use resource::schema::{self, LATER, REF, pointer};
+use resource::record::{Creation, Fingerprint};
+use resource::schema::{self, FREE_FORM, LATER, REF, SECRET, pointer};
 use resource::tags::hex;
 use resource::{Error, Role, Secrets};
 use serde_json::{Map, Value, json};
@@ -29,8 +29,23 @@ pub struct Inputs {
     pub unready: BTreeMap<String, String>,
     /// Changes with everything that matters.
     pub hash: String,
+    /// The Secrets that it refers to.
+    pub secret_uses: Vec<SecretUse>,
     /// The secrets that were read.
     pub secrets: Secrets,
+    /// What each of them is known by.
+    pub fingerprints: BTreeMap<String, Fingerprint>,
+}
+
+/// A place in the spec that stands for a value from a Secret.
+#[derive(Clone, Debug)]
+pub struct SecretUse {
+    /// JSON pointer into the spec.
+    pub path: String,
+    /// The Secret's name.
+    pub name: String,
+    /// The key in its data.
+    pub key: String,
 }
 
 impl Inputs {
@@ -113,8 +128,7 @@ impl Job<'_> {
 
     /// Two parts, the first of the spec alone.
     fn hash(&self, inputs: &Inputs) -> String {
-        let part = |matters: Value| hex(&Sha256::digest(matters.to_string())[..12]);
-        format!("{}.{}", part(json!(inputs.spec)), part(json!(self.object.wishes().fingerprint())))
+        format!("{}.{}", hash_of(&json!(inputs.spec)), hash_of(&json!(self.object.wishes().fingerprint())))
     }
 
     fn lead(&self, reference: &Value, key: Key, same_namespace: bool) -> Result<Target, Error> {
@@ -156,6 +170,18 @@ impl Job<'_> {
     }
 }
 
+/// A short hash of JSON.
+pub(super) fn hash_of(value: &Value) -> String {
+    hex(&Sha256::digest(value.to_string())[..12])
+}
+
+/// The one field of an object that has just one.
+fn only(fields: &Map<String, Value>) -> Option<(&str, &Value)> {
+    let mut all = fields.iter();
+    let first = all.next().map(|(field, value)| (field.as_str(), value));
+    first.filter(|_| all.next().is_none())
+}
+
 /// What a person wants to read of a target that holds others up.
 fn state(target: &DynamicObject) -> String {
     if target.is_deleting() {
@@ -190,11 +216,69 @@ impl<'a> Resolver<'a> {
         if let Some(reference) = schema.get(REF) {
             return self.reference(reference, path, value, later);
         }
+        if schema::is(schema, SECRET) {
+            self.secret(path, &value);
+            return Ok(Some(value));
+        }
+        if schema::is(schema, FREE_FORM) {
+            return self.free_form(path, value).map(Some);
+        }
         match value {
             Value::Object(fields) => self.fields(schema, path, fields, later),
             Value::Array(items) => self.items(schema, path, items, later).map(Some),
             plain => Ok(Some(plain)),
         }
+    }
+
+    fn secret(&mut self, path: &str, value: &Value) {
+        if let (Some(name), Some(key)) = (value["name"].as_str(), value["key"].as_str()) {
+            let namespace = &self.job.key.namespace;
+            self.targets.insert(crate::secrets::key_of(namespace, name));
+            let used = SecretUse { path: path.to_owned(), name: name.to_owned(), key: key.to_owned() };
+            self.inputs.secret_uses.push(used);
+        }
+    }
+
+    /// JSON of any shape, in which `{"$ref": …}` and `{"$secret": …}` stand for values.
+    fn free_form(&mut self, path: &str, value: Value) -> Result<Value, Error> {
+        match value {
+            Value::Object(fields) => match only(&fields) {
+                Some(("$secret", secret)) => {
+                    self.secret(path, secret);
+                    Ok(Value::Object(fields))
+                }
+                Some(("$ref", reference)) => self.free_reference(path, &reference.clone()),
+                _ => {
+                    let led = fields.into_iter().map(|(field, value)| {
+                        let value = self.free_form(&pointer(path, &field), value)?;
+                        Ok((field, value))
+                    });
+                    led.collect::<Result<Map<_, _>, _>>().map(Value::Object)
+                }
+            },
+            Value::Array(items) => {
+                let led = items.into_iter().enumerate();
+                led.map(|(index, item)| self.free_form(&format!("{path}/{index}"), item)).collect()
+            }
+            plain => Ok(plain),
+        }
+    }
+
+    /// `{kind, name, namespace?, path}`: a value from another object's spec or status.
+    fn free_reference(&mut self, path: &str, reference: &Value) -> Result<Value, Error> {
+        let part = |field: &str| {
+            let missing = || format!("{path}: $ref needs kind, name and path (such as status.arn)");
+            reference[field].as_str().ok_or_else(|| Error::invalid("reference", missing()))
+        };
+        let yields = format!("/{}", part("path")?.trim_start_matches('.').replace('.', "/"));
+        self.job.cx.yield_too(part("kind")?, &yields);
+        let form = json!({"kind": part("kind")?, "yields": yields});
+        let mut named = json!({"name": part("name")?});
+        if let Some(namespace) = reference["namespace"].as_str() {
+            named["namespace"] = json!(namespace);
+        }
+        let value = self.reference(&form, path, named, false)?;
+        Ok(value.unwrap_or_default())
     }
 
     fn fields(

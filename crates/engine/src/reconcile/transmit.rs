@@ -55,6 +55,7 @@ impl Job<'_> {
         status.insert("creation".to_owned(), json!({role.0: intent}));
         status.insert("managed".to_owned(), self.managed_by(inputs));
         status.insert("adopted".to_owned(), Value::Null);
+        status.insert("secrets".to_owned(), self.carried_by_create(inputs, role));
         let status = Value::Object(status);
         let still = move |live: &DynamicObject| {
             !live.is_deleting() && live.record().is_ok_and(|record| record.creation(role) == before.as_ref())
@@ -138,6 +139,7 @@ impl Job<'_> {
     pub(super) async fn claim(
         &mut self,
         call: &Call,
+        inputs: &Inputs,
         role: Role,
         id: &str,
         ground: Ground,
@@ -158,6 +160,9 @@ impl Job<'_> {
         let mut status = json!({"creation": {role.0: creation}});
         if role == Role::MAIN {
             status["adopted"] = json!(ground == Ground::Adopted);
+            if let Some(secrets) = self.claimed_secrets(inputs, ground) {
+                status["secrets"] = secrets;
+            }
         }
         self.write_status(status).await
     }
