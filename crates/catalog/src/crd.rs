@@ -178,11 +178,24 @@ fn common_status() -> Map<String, Value> {
             object(json!({
                 "token": text("The idempotency token of the attempt."),
                 "startedAt": time("When the create call was last about to be sent."),
+                "since": time("When the attempt was first about to be sent, where it was sent again."),
                 "attempt": number("Counts the attempts."),
                 "refused": {"type": "boolean", "description": "Nothing is left of the attempt."},
                 "accountId": text("The account it is made in."),
                 "region": text("The region it is made in."),
-                "id": text("AWS's id."),
+                "id": text("AWS's id, or the handle of the request that makes it."),
+                "request": text("The handle of an update or a deletion under way."),
+            })),
+        ),
+        "secrets": map(
+            "What is known of each secret without knowing it: keyed fingerprints, by the spec's path.",
+            object(json!({
+                "applied": text("What AWS has."),
+                "pending": text("What a call carries or carried, whose end is not seen yet."),
+                "created": {"type": "boolean", "description": "That call was the one that created the resource."},
+                "version": text("The Secret's uid and version."),
+                "source": text("The Secret's name and key."),
+                "key": text("Names the operator's fingerprint key."),
             })),
         ),
         "sync": {

@@ -1,8 +1,12 @@
 //! What a kind is told beside the spec when one of its verbs is called.
 
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::schema::pointer;
 use crate::tags::Ownership;
 use crate::{Result, Secret, Secrets, Tags};
 
@@ -31,11 +35,17 @@ pub struct Call {
     pub ownership: Ownership,
     /// The idempotency token of this attempt (32 hex digits), when something is created.
     pub token: Option<String>,
+    /// The handle of a request that was begun on this role and whose end was not seen yet.
+    pub request: Option<String>,
+    /// Since when the current attempt to create it may have reached AWS.
+    pub attempted_since: Option<Timestamp>,
     /// All tags a new resource gets in its create call: ownership, defaults, the spec's.
     pub tags: Tags,
     /// The object's spec as last understood, for what AWS does not keep (such as whether a deletion
     /// leaves a snapshot). As the user wrote it, where it cannot be understood any more.
     pub spec: Value,
+    /// The paths that the spec set at the last sync: what is no longer set is still to be cleared.
+    pub managed: BTreeSet<String>,
     /// The secrets that were read for this call.
     pub secrets: Secrets,
 }
@@ -44,6 +54,13 @@ impl Call {
     /// The idempotency token, for the SDK builders that take an optional one.
     pub fn token(&self) -> Option<String> {
         self.token.clone()
+    }
+
+    /// Whether this top-level field, or anything below it, was set at the last sync.
+    pub fn manages(&self, field: &str) -> bool {
+        let path = pointer("", field);
+        let below = format!("{path}/");
+        self.managed.iter().any(|managed| *managed == path || managed.starts_with(&below))
     }
 
     /// The secret of a field, by JSON pointer into the spec: `/masterUserPasswordRef`.

@@ -242,9 +242,19 @@ impl Facts<'_> {
         if creation.refused {
             return Decision::Create { role, attempt: creation.attempt + 1 };
         }
-        // The attempt may have reached AWS. Where AWS itself refuses a second, it may go out again.
-        if (self.protection)(role) != Protection::None {
-            return Decision::Create { role, attempt: creation.attempt };
+        match (self.protection)(role) {
+            Protection::None => {}
+            Protection::TokenFor(lifetime) if self.now > creation.attempted_since() + lifetime => {
+                return Wait::error(format!(
+                    "the answer to the create call of {} was lost, and AWS has forgotten its token since: what it \
+                     may have made cannot be found, and a second one is not made. Look for it in AWS, and set \
+                     aws.konfig.io/external-id to its identifier; or, if there is none, delete this object and \
+                     create it anew",
+                    creation.attempted_since()
+                ));
+            }
+            // The attempt may have reached AWS, but AWS itself refuses a second: it may go out again.
+            _ => return Decision::Create { role, attempt: creation.attempt },
         }
         let until = creation.started_at + self.settle;
         if self.now < until {

@@ -24,6 +24,9 @@ pub enum Protection {
     None,
     /// An idempotency token, which we set.
     Token,
+    /// An idempotency token that AWS forgets after this long, of something that cannot be found
+    /// again without it.
+    TokenFor(Duration),
     /// A unique name or natural key: AWS refuses the second.
     UniqueName,
 }

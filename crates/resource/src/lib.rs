@@ -28,4 +28,4 @@ pub use observed::{Candidate, Created, Live, Observed, Phase, Progress};
 pub use reference::{NameRef, Ref, Target};
 pub use secret::{Secret, SecretRef, Secrets};
 pub use tags::Tags;
-pub use typed::{Resource, typed};
+pub use typed::{Resource, schema_of, typed};

@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use crate::Error;
+
 use crate::tags::{OWNER_TAG, Tags, UID_TAG};
 
 /// What AWS has of one role of an object.
@@ -11,6 +13,11 @@ pub enum Observed<Spec = Value, Status = Value> {
     Absent,
     /// It is there.
     Live(Live<Spec, Status>),
+    /// What was recorded is the handle of a request that has ended; this is the id it led to.
+    Became(String),
+    /// The request that was recorded has failed for good, and left nothing behind that it did not
+    /// find there.
+    Refused(Error),
 }
 
 impl<Spec, Status> From<Live<Spec, Status>> for Observed<Spec, Status> {
@@ -83,10 +90,12 @@ pub struct Created<Spec = Value, Status = Value> {
 }
 
 /// How far a synchronous call got.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Progress {
     /// AWS confirmed all of it.
     Done,
     /// AWS accepted it and is still at it.
     Busy,
+    /// AWS accepted it and is still at it; the handle tells how it goes. The next observe is given it.
+    Pending(String),
 }

@@ -19,6 +19,9 @@ pub struct Creation {
     pub token: String,
     /// When the attempt was last about to be transmitted.
     pub started_at: Timestamp,
+    /// When the attempt was first about to be transmitted, where that was another time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<Timestamp>,
     /// Counts the attempts that AWS may tell apart; starts at 1.
     pub attempt: u32,
     /// AWS refused the attempt: nothing was made by it.
@@ -28,9 +31,12 @@ pub struct Creation {
     pub account_id: String,
     /// The region it is made in.
     pub region: String,
-    /// AWS's id, or the handle of a running request.
+    /// AWS's id, or the handle of the request that makes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
+    /// The handle of an update or a deletion under way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<String>,
 }
 
 impl Creation {
@@ -38,6 +44,11 @@ impl Creation {
     pub fn token_of(uid: &str, role: Role, attempt: u32) -> String {
         let digest = Sha256::digest(format!("{uid}/{}/{attempt}", role.0));
         hex(&digest[..16])
+    }
+
+    /// Since when the attempt may have reached AWS.
+    pub fn attempted_since(&self) -> Timestamp {
+        self.since.unwrap_or(self.started_at)
     }
 
     /// Whether it was recorded for this account and region.

@@ -24,6 +24,8 @@ pub const TAGS: &str = "x-konfig-tags";
 pub const POLICY: &str = "x-konfig-policy";
 /// Marks a field that is sent but never read back.
 pub const WRITE_ONLY: &str = "x-konfig-write-only";
+/// Marks a field that can stand in the way of a deletion: its change is applied while deleting, too.
+pub const UNBLOCKS_DELETION: &str = "x-konfig-unblocks-deletion";
 
 /// Marks a reference to a Secret.
 pub const SECRET: &str = "x-konfig-secret";
@@ -57,6 +59,23 @@ pub fn set(schema: &mut Schema) {
 /// The text is an IAM policy document, compared as a policy.
 pub fn policy(schema: &mut Schema) {
     schema.insert(POLICY.to_owned(), Value::Bool(true));
+}
+
+/// The field is sent but never read back.
+pub fn write_only(schema: &mut Schema) {
+    schema.insert(WRITE_ONLY.to_owned(), Value::Bool(true));
+}
+
+/// The field can stand in the way of a deletion, so its change is applied while deleting, too.
+pub fn unblocks_deletion(schema: &mut Schema) {
+    schema.insert(UNBLOCKS_DELETION.to_owned(), Value::Bool(true));
+}
+
+/// The bare name is an object's or, where there is no such object, AWS's own.
+pub fn or_direct(schema: &mut Schema) {
+    if let Some(reference) = schema.get_mut(REF).and_then(Value::as_object_mut) {
+        reference.insert("orDirect".to_owned(), Value::Bool(true));
+    }
 }
 
 /// The map holds the resource's tags.

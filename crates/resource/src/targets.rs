@@ -29,4 +29,10 @@ targets! {
     InternetGateway = "InternetGateway" yields "/status/internetGatewayId" or "id";
     /// An IAM role, by its ARN.
     IamRole = "IAMRole" yields "/status/arn" or "arn";
+    /// An RDS DB subnet group, by its name in AWS.
+    DbSubnetGroup = "DBSubnetGroup" yields "/spec/dbSubnetGroupName" or "name";
+    /// An RDS DB parameter group, by its name in AWS.
+    DbParameterGroup = "DBParameterGroup" yields "/spec/dbParameterGroupName" or "name";
+    /// An RDS DB cluster parameter group, by its name in AWS.
+    DbClusterParameterGroup = "DBClusterParameterGroup" yields "/spec/dbClusterParameterGroupName" or "name";
 }

@@ -175,6 +175,8 @@ impl<R: Resource> Kind for Erased<R> {
         let spec = spec.map(|spec| read("spec", spec)).transpose()?;
         match self.resource.observe(call, role, id, spec.as_ref()).await? {
             Observed::Absent => Ok(Observed::Absent),
+            Observed::Became(id) => Ok(Observed::Became(id)),
+            Observed::Refused(error) => Ok(Observed::Refused(error)),
             Observed::Live(live) => Ok(Observed::Live(erase(live)?)),
         }
     }

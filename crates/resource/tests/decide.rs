@@ -29,10 +29,12 @@ fn creation(id: Option<&str>, started: i64) -> Creation {
         token: "token".to_owned(),
         started_at: at(started),
         attempt: 1,
+        since: None,
         refused: false,
         account_id: "123456789012".to_owned(),
         region: "eu-west-1".to_owned(),
         id: id.map(str::to_owned),
+        request: None,
     }
 }
 

@@ -205,7 +205,7 @@ impl Job<'_> {
             )
             .await?;
         }
-        match self.update(call, live, &difference.target, changes).await {
+        match self.update(call, live, &difference.target, changes).await? {
             Ok(progress) => {
                 self.put(call, progress, live, inputs, difference, corrections, is_drift, interval).await
             }
@@ -237,7 +237,7 @@ impl Job<'_> {
         } else if !self.creating && !paths.is_empty() {
             self.publish(Happening::normal("Updated", format!("changed in AWS: {named}"))).await;
         }
-        if progress == Progress::Busy {
+        if progress != Progress::Done {
             let wait = Wait {
                 reason: Reason::Updating,
                 message: format!("AWS is changing {named}"),
@@ -295,7 +295,7 @@ impl Job<'_> {
         let named = paths.join(", ");
         self.intend_secrets(inputs, paths).await?;
         self.announce(Reason::Updating, &format!("AWS is given the changed secret of {named}")).await?;
-        let progress = match self.update(call, live, &inputs.spec, &secrets::changes(paths)).await {
+        let progress = match self.update(call, live, &inputs.spec, &secrets::changes(paths)).await? {
             Ok(progress) => progress,
             Err(error) => return self.fail(error, Verb::Update).await.map(Step::End),
         };
@@ -349,7 +349,7 @@ impl Job<'_> {
     async fn replace(&mut self, call: &Call, role: Role, sights: &BTreeMap<Role, Sight>) -> Acted {
         let Some(live) = live(sights, role) else { return Ok(Step::Again) };
         let Phase::Failed { why, .. } = live.phase.clone() else { return Ok(Step::Again) };
-        if let Err(error) = self.delete(call, role, live).await {
+        if let Err(error) = self.delete(call, role, live).await? {
             return self.fail(error, Verb::Delete).await.map(Step::End);
         }
         let next = self.backoff(Class::Dependency);
@@ -383,12 +383,12 @@ impl Job<'_> {
             return self.report(Verdict::stalled(HELD), Some(live), Next::OnChange).await.map(Step::End);
         }
         self.announce(Reason::Deleting, "AWS is asked to delete it").await?;
-        match self.delete(call, role, live).await {
+        match self.delete(call, role, live).await? {
             Ok(Progress::Done) => {
                 self.memory.failures = 0;
                 Ok(Step::Again)
             }
-            Ok(Progress::Busy) => {
+            Ok(Progress::Busy | Progress::Pending(_)) => {
                 let message = "AWS is deleting it".to_owned();
                 self.wait(Wait { reason: Reason::Deleting, message, until: Until::Polled }, None).await
             }

@@ -87,6 +87,9 @@ async fn turn(cx: Arc<Context>, kind: Arc<dyn Kind>, object: Arc<DynamicObject>)
     next
 }
 
+/// AWS may fail inside; the API server outside.
+type Answered<T> = Result<resource::Result<T>, ClusterError>;
+
 type Ended = (&'static str, Next);
 
 /// One object's reconcile under way.
@@ -295,8 +298,11 @@ impl<'a> Job<'a> {
             scope: scope.clone(),
             ownership: self.ownership.clone(),
             token: None,
+            request: None,
+            attempted_since: None,
             tags: serde_json::from_value(tags).unwrap_or_default(),
             spec: inputs.spec.clone(),
+            managed: self.record.managed.clone(),
             secrets: inputs.secrets.clone(),
         }
     }

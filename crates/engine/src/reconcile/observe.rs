@@ -3,16 +3,14 @@
 use std::collections::BTreeMap;
 
 use resource::decide::{Claimed, Sight};
+use resource::record::Creation;
 use resource::tags::{OWNER_TAG, UID_TAG, parse_owner};
-use resource::{Call, Candidate, Error, Observed, Result, Role};
-use serde_json::Value;
+use resource::{Call, Candidate, Error, Observed, Phase, Result, Role};
+use serde_json::{Value, json};
 
-use super::{Inputs, Job};
+use super::{Answered, Inputs, Job};
 use crate::cluster::ClusterError;
 use crate::object::Object;
-
-/// AWS may fail inside; the API server outside.
-type Seen<T> = std::result::Result<Result<T>, ClusterError>;
 
 /// Lets a failure of AWS through to the caller as such.
 macro_rules! aws {
@@ -28,14 +26,14 @@ impl Job<'_> {
     /// The main role; and, only while that is not live, the others in order, up to the first that
     /// is still to be made.
     pub(super) async fn observe(
-        &self,
+        &mut self,
         call: &Call,
         roles: &[Role],
         spec: Option<&Value>,
-    ) -> Seen<BTreeMap<Role, Sight>> {
+    ) -> Answered<BTreeMap<Role, Sight>> {
         let mut sights = BTreeMap::new();
         if self.made(Role::MAIN).is_some() {
-            let main = aws!(self.see(call, Role::MAIN, spec).await);
+            let main = aws!(self.see(call, Role::MAIN, spec).await?);
             let main = self.without_void_claim(main).await?;
             let is_live = matches!(main, Sight::Live(_));
             sights.insert(Role::MAIN, main);
@@ -51,7 +49,7 @@ impl Job<'_> {
             }
             let sight = match self.made(role) {
                 Some(_) => {
-                    let sight = aws!(self.see(call, role, spec).await);
+                    let sight = aws!(self.see(call, role, spec).await?);
                     self.without_void_claim(sight).await?
                 }
                 None => Sight::Unmade(aws!(self.look(call, role, spec).await?)),
@@ -67,17 +65,17 @@ impl Job<'_> {
 
     /// The last role that anything was begun of: roles are unmade in reverse.
     pub(super) async fn observe_made(
-        &self,
+        &mut self,
         call: &Call,
         roles: &[Role],
         inputs: &Inputs,
-    ) -> Seen<BTreeMap<Role, Sight>> {
+    ) -> Answered<BTreeMap<Role, Sight>> {
         let last = roles.iter().rev().find(|role| self.record.creation(**role).is_some());
         let Some(&role) = last else { return Ok(Ok(BTreeMap::new())) };
         let sight = match self.made(role) {
             // Nothing of it is compared any more: no optional part is worth reading.
             Some(_) => {
-                let sight = aws!(self.see(call, role, None).await);
+                let sight = aws!(self.see(call, role, None).await?);
                 self.without_void_claim(sight).await?
             }
             None => {
@@ -92,21 +90,40 @@ impl Job<'_> {
         self.record.creation(role)?.id.as_deref()
     }
 
-    /// A role whose id is recorded.
-    async fn see(&self, call: &Call, role: Role, spec: Option<&Value>) -> Result<Sight> {
+    /// A role whose id, or whose request, is recorded.
+    async fn see(&mut self, call: &Call, role: Role, spec: Option<&Value>) -> Answered<Sight> {
         if let Some(sight) = self.known.get(&role) {
-            return Ok(sight.clone());
+            return Ok(Ok(sight.clone()));
         }
-        let id = self.made(role).unwrap_or_default();
-        let mut observed = self.kind.observe(call, role, id, spec).await?;
-        if matches!(observed, Observed::Absent) && !self.object.is_deleting() {
-            // One read may have come from a replica that lags: absence takes two.
-            observed = self.kind.observe(call, role, id, spec).await?;
+        let request = self.record.creation(role).and_then(|creation| creation.request.clone());
+        let call = Call { request, ..call.clone() };
+        // A read may have come from a replica that lags, so absence takes two of something wanted.
+        let mut absences = if self.object.is_deleting() { 1 } else { 2 };
+        loop {
+            let id = self.made(role).unwrap_or_default().to_owned();
+            match aws!(self.kind.observe(&call, role, &id, spec).await) {
+                Observed::Live(live) => {
+                    let is_done = !matches!(live.phase, Phase::Busy(_) | Phase::Deleting);
+                    if is_done && call.request.is_some() {
+                        self.write_status(json!({"creation": {role.0: {"request": null}}})).await?;
+                    }
+                    return Ok(Ok(Sight::Live(live)));
+                }
+                Observed::Absent if absences > 1 => absences -= 1,
+                Observed::Absent => {
+                    return Ok(Ok(Sight::Absent { deleted_by_us: self.memory.deleted.contains(&id) }));
+                }
+                Observed::Became(id) => self.write_status(json!({"creation": {role.0: {"id": id}}})).await?,
+                Observed::Refused(error) => {
+                    let ended = match &call.request {
+                        Some(_) => json!({"request": null}),
+                        None => json!({"id": null, "refused": true}),
+                    };
+                    self.write_status(json!({"creation": {role.0: ended}})).await?;
+                    return Ok(Err(error));
+                }
+            }
         }
-        Ok(match observed {
-            Observed::Live(live) => Sight::Live(live),
-            Observed::Absent => Sight::Absent { deleted_by_us: self.memory.deleted.contains(id) },
-        })
     }
 
     /// A claim that no longer counts is as good as none: left to the diff, which puts ours there.
@@ -122,7 +139,9 @@ impl Job<'_> {
     }
 
     /// A role without an id: what AWS holds that may be it.
-    async fn look(&self, call: &Call, role: Role, spec: Option<&Value>) -> Seen<Vec<Claimed>> {
+    async fn look(&self, call: &Call, role: Role, spec: Option<&Value>) -> Answered<Vec<Claimed>> {
+        let open = self.record.creation(role).filter(|creation| !creation.refused);
+        let call = &Call { attempted_since: open.map(Creation::attempted_since), ..call.clone() };
         let mut found = aws!(self.kind.find(call, role, spec).await);
         let named = self.object.wishes().external_id();
         if let Some(id) = named.filter(|_| role == Role::MAIN && !self.object.is_deleting()) {
@@ -143,7 +162,7 @@ impl Job<'_> {
     async fn named(&self, call: &Call, id: &str, spec: Option<&Value>) -> Result<Candidate> {
         match self.kind.observe(call, Role::MAIN, id, spec).await? {
             Observed::Live(live) => Ok(Candidate { id: id.to_owned(), tags: live.tags, by_name: true }),
-            Observed::Absent => Err(Error::invalid(
+            _ => Err(Error::invalid(
                 "external-id",
                 format!("{id}, named by the annotation aws.konfig.io/external-id, does not exist in AWS"),
             )),

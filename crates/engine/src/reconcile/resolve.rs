@@ -353,6 +353,8 @@ impl<'a> Resolver<'a> {
                 }
                 None
             }
+            // No object of that name: it is AWS's own. One that comes later wakes this one.
+            Target::Missing(_) if schema::is(reference, "orDirect") => Some(value),
             Target::Pending(why) | Target::Missing(why) => {
                 self.missing.push(why);
                 // Not led anywhere: nothing is done with it.

@@ -4,6 +4,7 @@
 use std::future::Future;
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use kube::core::DynamicObject;
 use resource::condition::{Reason, Verdict};
 use resource::decide::Ground;
@@ -11,7 +12,7 @@ use resource::record::Creation;
 use resource::{Call, Changes, Class, Created, Live, Progress, Result, Role, diff};
 use serde_json::{Value, json};
 
-use super::{Inputs, Job};
+use super::{Answered, Inputs, Job};
 use crate::cluster::{ClusterError, kept};
 use crate::context::Context;
 use crate::object::{Object, now};
@@ -39,16 +40,20 @@ impl Job<'_> {
         let creation = Creation {
             token: Creation::token_of(&self.ownership.uid, role, attempt),
             started_at: now(),
+            since: self.resent_since(role, attempt),
             attempt,
             refused: false,
             account_id: call.scope.account_id.clone(),
             region: call.scope.region.clone(),
             id: None,
+            request: None,
         };
         call.token = Some(creation.token.clone());
         let mut intent = json!(creation);
         intent["refused"] = Value::Null;
         intent["id"] = Value::Null;
+        intent["request"] = Value::Null;
+        intent["since"] = json!(creation.since);
         let before = self.record.creation(role).cloned();
         let creating = Verdict::progressing(Reason::Creating, "AWS is asked to create it");
         let mut status = self.status(&creating, None);
@@ -74,12 +79,7 @@ impl Job<'_> {
     }
 
     /// Sends the create call and records what came of it, before anything else.
-    pub(super) async fn create(
-        &mut self,
-        call: &Call,
-        role: Role,
-        inputs: &Inputs,
-    ) -> std::result::Result<Result<Created>, ClusterError> {
+    pub(super) async fn create(&mut self, call: &Call, role: Role, inputs: &Inputs) -> Answered<Created> {
         let (kind, call, spec, made) =
             (self.kind.clone(), call.clone(), inputs.spec.clone(), self.record.made());
         let (cx, object) = (self.cx.clone(), self.object.clone());
@@ -98,41 +98,67 @@ impl Job<'_> {
                 (answer, Some(persist(&cx, kind.meta(), &object, &status).await))
             })
             .await;
-        if let Some(written) = written {
-            self.took(written?);
-        }
+        self.recorded(written)?;
         Ok(answer)
     }
 
     pub(super) async fn update(
-        &self,
+        &mut self,
         call: &Call,
         live: &Live,
         target: &Value,
         changes: &Changes,
-    ) -> Result<Progress> {
+    ) -> Answered<Progress> {
         let id = self.record.made().get(Role::MAIN).unwrap_or_default().to_owned();
         let (kind, call, live) = (self.kind.clone(), call.clone(), live.clone());
         let (target, changes, cx) = (target.clone(), changes.clone(), self.cx.clone());
-        self.detached(async move {
-            let _worker = cx.workers.acquire().await;
-            kind.update(&call, &id, &live, &target, &changes).await
-        })
-        .await
+        let object = self.object.clone();
+        let (answer, written) = self
+            .detached(async move {
+                let _worker = cx.workers.acquire().await;
+                let answer = kind.update(&call, &id, &live, &target, &changes).await;
+                let written = record_request(&cx, kind.meta(), &object, Role::MAIN, &answer).await;
+                (answer, written)
+            })
+            .await;
+        self.recorded(written)?;
+        Ok(answer)
     }
 
-    pub(super) async fn delete(&mut self, call: &Call, role: Role, live: &Live) -> Result<Progress> {
+    fn recorded(
+        &mut self,
+        written: Option<std::result::Result<DynamicObject, ClusterError>>,
+    ) -> std::result::Result<(), ClusterError> {
+        if let Some(written) = written {
+            self.took(written?);
+        }
+        Ok(())
+    }
+
+    /// A sent attempt keeps the time of its first transmission.
+    fn resent_since(&self, role: Role, attempt: u32) -> Option<Timestamp> {
+        let sent = self.record.creation(role).filter(|sent| sent.attempt == attempt && !sent.refused);
+        sent.map(Creation::attempted_since)
+    }
+
+    pub(super) async fn delete(&mut self, call: &Call, role: Role, live: &Live) -> Answered<Progress> {
         let id = self.record.made().get(role).unwrap_or_default().to_owned();
         let (kind, call, live, cx) = (self.kind.clone(), call.clone(), live.clone(), self.cx.clone());
         let deleted = id.clone();
-        let progress = self
+        let object = self.object.clone();
+        let (answer, written) = self
             .detached(async move {
                 let _worker = cx.workers.acquire().await;
-                kind.delete(&call, role, &id, &live).await
+                let answer = kind.delete(&call, role, &id, &live).await;
+                let written = record_request(&cx, kind.meta(), &object, role, &answer).await;
+                (answer, written)
             })
-            .await?;
-        self.memory.deleted.insert(deleted);
-        Ok(progress)
+            .await;
+        self.recorded(written)?;
+        if answer.is_ok() {
+            self.memory.deleted.insert(deleted);
+        }
+        Ok(answer)
     }
 
     /// Records that something in AWS is ours.
@@ -153,7 +179,9 @@ impl Job<'_> {
                 refused: false,
                 account_id: call.scope.account_id.clone(),
                 region: call.scope.region.clone(),
+                since: None,
                 id: None,
+                request: None,
             },
         };
         creation.id = Some(id.to_owned());
@@ -175,6 +203,19 @@ impl Job<'_> {
             Err(failed) => std::panic::resume_unwind(failed.into_panic()),
         }
     }
+}
+
+/// Records the handle of a request that AWS has accepted, if that is the answer.
+async fn record_request(
+    cx: &Arc<Context>,
+    meta: &resource::Meta,
+    object: &DynamicObject,
+    role: Role,
+    answer: &Result<Progress>,
+) -> Option<std::result::Result<DynamicObject, ClusterError>> {
+    let Ok(Progress::Pending(handle)) = answer else { return None };
+    let status = json!({"creation": {role.0: {"request": handle}}});
+    Some(persist(cx, meta, object, &status).await)
 }
 
 /// Writes until it is written: an id that gets lost is a second resource.
