@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::schema::{self, CLEARABLE, DEFAULT, IMMUTABLE, LIST, POLICY, SECRET, TAGS, WRITE_ONLY, pointer};
+use crate::schema::{
+    self, CLEARABLE, DEFAULT, FREE_FORM, IMMUTABLE, LIST, POLICY, SECRET, TAGS, WRITE_ONLY, pointer,
+};
 use crate::tags::{self, Tags};
 use crate::{Class, Error, Result, policy};
 
@@ -142,10 +144,24 @@ fn collect_managed(schema: &Value, base: &str, want: &Value, paths: &mut BTreeSe
         if schema::is(part, TAGS) {
             let keys = value.as_object().into_iter().flatten().map(|(key, _)| key);
             paths.extend(keys.filter(|key| !tags::is_reserved(key)).map(|key| pointer(&path, key)));
+        } else if schema::is(part, FREE_FORM) {
+            collect_leaves(&path, value, paths);
         } else if is_nested(part) {
             collect_managed(part, &path, value, paths);
         } else {
             paths.insert(path);
+        }
+    }
+}
+
+/// Every place in free-form JSON that holds something else than an object.
+fn collect_leaves(base: &str, value: &Value, paths: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(fields) => {
+            fields.iter().for_each(|(field, value)| collect_leaves(&pointer(base, field), value, paths))
+        }
+        _ => {
+            paths.insert(base.to_owned());
         }
     }
 }
@@ -173,6 +189,9 @@ impl Walk<'_> {
                 self.tags(&path, want, live)
             } else if schema::is(part, WRITE_ONLY) || schema::is(part, SECRET) {
                 // Never read back; the engine compares fingerprints of secrets.
+                want.cloned()
+            } else if schema::is(part, FREE_FORM) {
+                self.free_form(&path, want, live);
                 want.cloned()
             } else if is_nested(part) {
                 self.nested(part, &path, want, live, immutable)
@@ -202,6 +221,37 @@ impl Walk<'_> {
         let empty = Value::Object(Map::new());
         let target = self.object(schema, path, want.unwrap_or(&empty), live, immutable);
         (want.is_some() || target.as_object().is_some_and(|fields| !fields.is_empty())).then_some(target)
+    }
+
+    /// Free-form JSON: what it names is compared; what it named before and no longer does is taken away.
+    fn free_form(&mut self, path: &str, want: Option<&Value>, live: &Value) {
+        if let Some(want) = want {
+            self.free_value(path, want, live);
+        }
+        let below = format!("{path}/");
+        let dropped: Vec<_> =
+            self.managed.iter().filter_map(|managed| managed.strip_prefix(&below)).collect();
+        for rest in dropped {
+            let place = format!("/{rest}");
+            let wanted = want.and_then(|want| want.pointer(&place));
+            if let (None, Some(has)) = (wanted, live.pointer(&place)) {
+                self.put(format!("{path}{place}"), Value::Null, has.clone());
+            }
+        }
+    }
+
+    fn free_value(&mut self, path: &str, want: &Value, live: &Value) {
+        match (want, live) {
+            // Stands for a secret: the engine compares its fingerprint.
+            (Value::Object(fields), _) if fields.len() == 1 && fields.contains_key("$secret") => {}
+            (Value::Object(fields), Value::Object(_)) => {
+                for (field, want) in fields {
+                    self.free_value(&pointer(path, field), want, live.get(field).unwrap_or(&Value::Null));
+                }
+            }
+            _ if equal(&Value::Null, want, live) => {}
+            _ => self.put(path.to_owned(), want.clone(), live.clone()),
+        }
     }
 
     fn field(
@@ -252,19 +302,19 @@ impl Walk<'_> {
         for (key, value) in want {
             let has = live.get(key).unwrap_or(&Value::Null);
             if has != value {
-                self.tag(pointer(path, key), value.clone(), has.clone());
+                self.put(pointer(path, key), value.clone(), has.clone());
             }
         }
         for (key, has) in live.as_object().into_iter().flatten() {
             let path = pointer(path, key);
             if self.managed.contains(&path) && !want.contains_key(key) && !tags::is_reserved(key) {
-                self.tag(path, Value::Null, has.clone());
+                self.put(path, Value::Null, has.clone());
             }
         }
         (!want.is_empty()).then(|| Value::Object(want.clone()))
     }
 
-    fn tag(&mut self, path: String, want: Value, live: Value) {
+    fn put(&mut self, path: String, want: Value, live: Value) {
         self.changes.push(Change { path, want, live, add: Vec::new(), remove: Vec::new() });
     }
 }

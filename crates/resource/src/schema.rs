@@ -78,6 +78,14 @@ pub fn or_direct(schema: &mut Schema) {
     }
 }
 
+/// The JSON may have any shape; values from other objects and from Secrets may stand in it.
+pub fn free_form(schema: &mut Schema) {
+    schema.insert(FREE_FORM.to_owned(), Value::Bool(true));
+    schema.remove("additionalProperties");
+    schema.insert("type".to_owned(), "object".into());
+    schema.insert("x-kubernetes-preserve-unknown-fields".to_owned(), Value::Bool(true));
+}
+
 /// The map holds the resource's tags.
 pub fn tags(schema: &mut Schema) {
     schema.insert(TAGS.to_owned(), Value::Bool(true));

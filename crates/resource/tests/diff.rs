@@ -24,6 +24,7 @@ fn schema() -> Value {
             "on": {"type": "boolean", "x-konfig-default": true}, "fixed": {"type": "string", "x-konfig-immutable": true},
             "size": {"type": "integer"},
         }},
+        "free": {"type": "object", "x-konfig-free-form": true},
         "tags": {"type": "object", "x-konfig-tags": true},
     }})
 }
@@ -161,4 +162,27 @@ fn managed_are_the_paths_that_are_set() {
     }});
     let managed = managed_paths(&schema(), &want);
     assert_eq!(managed, set(&["/nested/on", "/plain", "/ref", "/set", "/tags/a~1b", "/tags/team"]));
+}
+
+#[test]
+fn of_free_form_json_only_what_it_names_is_compared() {
+    let live = json!({"free": {"a": 1, "b": {"c": [1, 2], "d": "x"}, "e": true, "password": "***"}});
+    for (want, managed, changed) in [
+        (json!({"a": 1, "b": {"c": [1, 2]}}), vec![], vec![]),
+        (
+            json!({"a": 2, "b": {"c": [2, 1]}}),
+            vec![],
+            vec![("/free/a", json!(2)), ("/free/b/c", json!([2, 1]))],
+        ),
+        (json!({"new": {"x": 1}}), vec![], vec![("/free/new", json!({"x": 1}))]),
+        (json!({"password": {"$secret": {"name": "s", "key": "k"}}}), vec![], vec![]),
+        (json!({"a": 1}), vec!["/free/a", "/free/b/d", "/free/gone"], vec![("/free/b/d", Value::Null)]),
+    ] {
+        let difference = compare(json!({"free": want}), live.clone(), &managed);
+        let changes: Vec<_> =
+            difference.changes.iter().map(|change| (change.path.as_str(), change.want.clone())).collect();
+        assert_eq!(changes, changed, "{want}");
+    }
+    let managed = managed_paths(&schema(), &json!({"free": {"a": 1, "b": {"c": [1], "d/e": "x"}}}));
+    assert_eq!(managed, set(&["/free/a", "/free/b/c", "/free/b/d~1e"]));
 }
