@@ -1,5 +1,7 @@
 //! What is generated from the kinds and committed.
 
+pub mod schemas;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

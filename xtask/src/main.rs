@@ -1,4 +1,5 @@
-//! Chores of this repository. `cargo xtask generate` writes what is generated from the kinds.
+//! Chores of this repository. `cargo xtask generate` writes what is generated from the kinds;
+//! `cargo xtask schemas` packs the schemas of CloudFormation's types anew.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,13 +9,18 @@ use anyhow::{Context, Result, bail};
 fn main() -> Result<()> {
     match std::env::args().nth(1).as_deref() {
         Some("generate") => generate(),
-        _ => bail!("usage: cargo xtask generate"),
+        Some("schemas") => {
+            let count = xtask::schemas::pack(root()?)?;
+            println!("{count} types");
+            Ok(())
+        }
+        _ => bail!("usage: cargo xtask generate | schemas"),
     }
 }
 
 /// Writes every generated file of the repository.
 fn generate() -> Result<()> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("xtask stands in the repository")?;
+    let root = root()?;
     let crds = root.join("charts/konfig-konector/crds");
     if crds.exists() {
         fs::remove_dir_all(&crds)?;
@@ -26,4 +32,8 @@ fn generate() -> Result<()> {
         println!("{}", path.strip_prefix(root)?.display());
     }
     Ok(())
+}
+
+fn root() -> Result<&'static Path> {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("xtask stands in the repository")
 }

@@ -1,0 +1,81 @@
+//! The progress of a request, as Cloud Control tells it.
+
+use aws_sdk_cloudcontrol::types::{HandlerErrorCode, OperationStatus, ProgressEvent};
+use resource::{Class, Error};
+
+/// How far a request is.
+#[derive(Debug)]
+pub enum Progressed {
+    /// Under way; the token tells how it goes.
+    Running(String),
+    /// Done; the identifier of the resource.
+    Done(String),
+    /// Failed for good.
+    Failed(Error),
+}
+
+/// Reads a progress event of an operation.
+pub fn read(operation: &str, event: Option<&ProgressEvent>) -> Progressed {
+    let Some(event) = event else {
+        return Progressed::Failed(Error::new(Class::Transient, operation, "the answer tells no progress"));
+    };
+    match event.operation_status() {
+        Some(OperationStatus::Success) => Progressed::Done(event.identifier().unwrap_or_default().to_owned()),
+        Some(OperationStatus::Failed | OperationStatus::CancelComplete) => {
+            Progressed::Failed(failure(operation, event))
+        }
+        _ => Progressed::Running(event.request_token().unwrap_or_default().to_owned()),
+    }
+}
+
+fn failure(operation: &str, event: &ProgressEvent) -> Error {
+    let code = event.error_code().map(HandlerErrorCode::as_str).unwrap_or_default();
+    let message = event.status_message().unwrap_or("AWS gives no reason").to_owned();
+    Error { code: code.to_owned(), ..Error::new(class(code), operation, message) }
+}
+
+/// What a handler's error code means:
+/// <https://docs.aws.amazon.com/cloudcontrolapi/latest/userguide/resource-operations.html>.
+fn class(code: &str) -> Class {
+    match code {
+        "AccessDenied" | "UnauthorizedTaggingOperation" => Class::Denied,
+        "InvalidCredentials" => Class::Credentials,
+        "AlreadyExists" => Class::Exists,
+        "NotFound" => Class::NotFound,
+        "ResourceConflict" => Class::Busy,
+        "Throttling" => Class::Throttled,
+        "ServiceLimitExceeded" => Class::Quota,
+        "GeneralServiceException"
+        | "NetworkFailure"
+        | "ServiceInternalError"
+        | "InternalFailure"
+        | "ServiceTimeout" => Class::Transient,
+        _ => Class::Invalid,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn progress_reads_as_what_to_do() {
+        let event = |status| {
+            ProgressEvent::builder().operation_status(status).request_token("t").identifier("i").build()
+        };
+        assert!(
+            matches!(read("CreateResource", Some(&event(OperationStatus::InProgress))), Progressed::Running(token) if token == "t")
+        );
+        assert!(
+            matches!(read("CreateResource", Some(&event(OperationStatus::Success))), Progressed::Done(id) if id == "i")
+        );
+        let failed = ProgressEvent::builder()
+            .operation_status(OperationStatus::Failed)
+            .error_code(HandlerErrorCode::NotUpdatable)
+            .status_message("Name is create-only")
+            .build();
+        let Progressed::Failed(error) = read("UpdateResource", Some(&failed)) else { panic!() };
+        assert_eq!((error.class, error.code.as_str()), (Class::Invalid, "NotUpdatable"));
+        assert!(error.to_string().contains("Name is create-only"), "{error}");
+    }
+}

@@ -1,0 +1,405 @@
+//! CloudControlResource.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use aws::{Answer, Clients};
+use aws_sdk_cloudcontrol::Client;
+use aws_sdk_cloudcontrol::types::Operation;
+use resource::record::Made;
+use resource::schema::{free_form, immutable, rule, tags};
+use resource::{
+    Call, Candidate, Changes, Class, Created, Deletion, Error, Live, Meta, Observed, Phase, Polling,
+    Progress, Protection, Reads, Resource, Result, Role, Tags,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use serde_with::skip_serializing_none;
+
+use crate::compare::as_desired;
+use crate::event::{Progressed, read};
+use crate::patch;
+use crate::schema::TypeSchema;
+use crate::tags as type_tags;
+
+/// Any resource that CloudFormation has a type for.
+pub(crate) struct CloudControlResource(pub(crate) Clients<Client>);
+
+/// How long Cloud Control keeps a client token.
+const TOKEN_LIFETIME: Duration = Duration::from_secs(36 * 3600);
+/// What is recorded in place of the id while the request that creates it is under way.
+const REQUEST: &str = "request:";
+/// The codes that mean: there is no such resource.
+const ABSENT: &[&str] = &["ResourceNotFoundException"];
+
+/// Any AWS resource, by its CloudFormation type: what AWS's own documentation says of the type's
+/// properties holds for desiredState.
+#[skip_serializing_none]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Spec {
+    /// The CloudFormation type: AWS::Logs::LogGroup.
+    #[schemars(length(min = 1, max = 196), transform = immutable)]
+    #[schemars(transform = rule(
+        "self.matches('^[A-Za-z0-9]{2,64}::[A-Za-z0-9]{2,64}::[A-Za-z0-9]{2,64}(::MODULE)?$')",
+        "write the type as CloudFormation does, such as AWS::Logs::LogGroup",
+    ))]
+    type_name: String,
+    /// The properties of the type. Only what is named here is compared with AWS and put right; what is
+    /// taken out is taken out in AWS. {"$ref": {"kind": …, "name": …, "path": "status.arn"}} stands for a
+    /// value of another object, {"$secret": {"name": …, "key": …}} for one from a Secret.
+    #[schemars(transform = free_form)]
+    desired_state: Map<String, Value>,
+    /// The identifier of an existing resource to adopt, its parts joined by |.
+    #[schemars(length(min = 1, max = 1024), transform = immutable)]
+    identifier: Option<String>,
+    /// Tags of the resource, for types that take tags, beside those in desiredState. Tags that others put
+    /// on it stay.
+    #[schemars(transform = tags)]
+    tags: Option<Tags>,
+}
+
+/// What AWS tells of a resource.
+#[skip_serializing_none]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Status {
+    /// The primary identifier, its parts joined by |.
+    identifier: Option<String>,
+    /// The token of the request under way.
+    request_token: Option<String>,
+    /// All that AWS reports of it, read-only properties too.
+    #[schemars(transform = free_form)]
+    properties: Option<Map<String, Value>>,
+}
+
+impl Resource for CloudControlResource {
+    type Spec = Spec;
+    type Status = Status;
+
+    const META: Meta = Meta {
+        kind: "CloudControlResource",
+        plural: "cloudcontrolresources",
+        short_names: &["ccr"],
+        about: "Any AWS resource that CloudFormation has a type for.",
+        identifier: "identifier",
+        deletion: Deletion::Asynchronous,
+        reads: Reads::OneByOne,
+        polling: Polling(Duration::from_secs(5)),
+        precious: false,
+        woken_by: &[],
+        permissions: &[
+            "cloudformation:CreateResource",
+            "cloudformation:DeleteResource",
+            "cloudformation:GetResource",
+            "cloudformation:GetResourceRequestStatus",
+            "cloudformation:ListResources",
+            "cloudformation:UpdateResource",
+        ],
+    };
+
+    fn protection(_: Role) -> Protection {
+        Protection::TokenFor(TOKEN_LIFETIME)
+    }
+
+    fn canonical(spec: Spec) -> Result<Spec> {
+        let schema = schema_of(&spec.type_name)?;
+        let made_by_aws: Vec<_> =
+            spec.desired_state.keys().filter(|name| schema.is_read_only(&format!("/{name}"))).collect();
+        if let Some(name) = made_by_aws.first() {
+            let message = format!("desiredState.{name} of a {} is made by AWS: leave it out", spec.type_name);
+            return Err(Error::invalid("desiredState", message));
+        }
+        Ok(spec)
+    }
+
+    async fn observe(
+        &self,
+        call: &Call,
+        _: Role,
+        id: &str,
+        spec: Option<&Spec>,
+    ) -> Result<Observed<Spec, Status>> {
+        if let Some(token) = id.strip_prefix(REQUEST) {
+            return self.follow_creation(call, token, spec).await;
+        }
+        if let Some(token) = &call.request
+            && let Some(observed) = self.follow_request(call, id, token, spec).await?
+        {
+            return Ok(observed);
+        }
+        let type_name = type_name(call, spec)?;
+        let Some(properties) = self.get(call, &type_name, id).await? else { return Ok(Observed::Absent) };
+        Ok(live(call, &*schema_of(&type_name)?, &type_name, id, properties, spec).into())
+    }
+
+    async fn find(&self, call: &Call, _: Role, spec: Option<&Spec>) -> Result<Vec<Candidate>> {
+        let Some(spec) = spec else { return Ok(Vec::new()) };
+        let schema = schema_of(&spec.type_name)?;
+        let identifier = spec.identifier.clone().or_else(|| schema.identifier(&spec.desired_state));
+        let Some(id) = identifier else { return Ok(Vec::new()) };
+        let properties = self.get(call, &spec.type_name, &id).await?;
+        let candidate = |properties| Candidate {
+            tags: type_tags::read(&schema, &properties),
+            id: id.clone(),
+            by_name: true,
+        };
+        Ok(properties.map(candidate).into_iter().collect())
+    }
+
+    async fn create(&self, call: &Call, _: Role, spec: &Spec, _: &Made) -> Result<Created<Spec, Status>> {
+        let schema = schema_of(&spec.type_name)?;
+        if spec.identifier.is_some() {
+            let message =
+                "the resource named by identifier does not exist; leave identifier out to create one";
+            return Err(Error::invalid("GetResource", message));
+        }
+        let mut desired =
+            patch::with_secrets(call, "/desiredState", &Value::Object(spec.desired_state.clone()))?;
+        if let Some(name) = schema.tag_property() {
+            desired[name] = type_tags::write(&schema, &all_tags(&schema, call, spec));
+        }
+        let create = self.0.get(&call.scope).await?.create_resource().type_name(&spec.type_name);
+        let create = create.desired_state(desired.to_string()).set_client_token(call.token());
+        let answer = create.send().await.answer()?;
+        match read("CreateResource", answer.progress_event()) {
+            Progressed::Running(token) => Ok(Created { id: format!("{REQUEST}{token}"), live: None }),
+            Progressed::Done(id) => Ok(Created { id, live: None }),
+            Progressed::Failed(error) => Err(error),
+        }
+    }
+
+    async fn update(
+        &self,
+        call: &Call,
+        id: &str,
+        live: &Live<Spec, Status>,
+        target: &Spec,
+        changes: &Changes,
+    ) -> Result<Progress> {
+        let schema = schema_of(&target.type_name)?;
+        let wanted = serde_json::json!({"desiredState": target.desired_state});
+        let mut document = patch::document(&schema, &target.type_name, call, &wanted, changes)?;
+        if changes.touch("tags") {
+            document.extend(retag(&schema, live, changes)?);
+        }
+        let update = self.0.get(&call.scope).await?.update_resource().type_name(&target.type_name);
+        let update = update.identifier(id).patch_document(Value::Array(document).to_string());
+        let answer = update.send().await.answer()?;
+        progress("UpdateResource", read("UpdateResource", answer.progress_event()))
+    }
+
+    async fn delete(&self, call: &Call, _: Role, id: &str, live: &Live<Spec, Status>) -> Result<Progress> {
+        if id.starts_with(REQUEST) {
+            return Err(Error::new(
+                Class::Busy,
+                "DeleteResource",
+                "the request that creates it has not ended yet",
+            ));
+        }
+        let type_name = &live.spec.type_name;
+        if !schema_of(type_name)?.handles("delete") {
+            let message = format!(
+                "AWS cannot delete a {type_name}: set aws.konfig.io/deletion-policy: abandon to let it go"
+            );
+            return Err(Error::invalid("DeleteResource", message));
+        }
+        let delete = self.0.get(&call.scope).await?.delete_resource().type_name(type_name).identifier(id);
+        match delete.send().await.answer_or_absent(ABSENT)? {
+            Some(answer) => progress("DeleteResource", read("DeleteResource", answer.progress_event())),
+            None => Ok(Progress::Done),
+        }
+    }
+
+    async fn untag(&self, call: &Call, _: Role, id: &str, keys: &[String]) -> Result<()> {
+        let type_name = type_name(call, None)?;
+        let schema = schema_of(&type_name)?;
+        let (Some(name), true) = (schema.tag_property(), schema.tags_can_change()) else { return Ok(()) };
+        let Some(properties) = self.get(call, &type_name, id).await? else { return Ok(()) };
+        let mut left = type_tags::read(&schema, &properties);
+        left.retain(|key, _| !keys.contains(key));
+        let patch = serde_json::json!([{"op": "replace", "path": format!("/{name}"), "value": type_tags::write(&schema, &left)}]);
+        let update = self.0.get(&call.scope).await?.update_resource().type_name(type_name).identifier(id);
+        update.patch_document(patch.to_string()).send().await.answer_or_absent(ABSENT)?;
+        Ok(())
+    }
+}
+
+impl CloudControlResource {
+    async fn get(&self, call: &Call, type_name: &str, id: &str) -> Result<Option<Map<String, Value>>> {
+        let get = self.0.get(&call.scope).await?.get_resource().type_name(type_name).identifier(id);
+        let Some(answer) = get.send().await.answer_or_absent(ABSENT)? else { return Ok(None) };
+        let text = answer.resource_description().and_then(|resource| resource.properties()).unwrap_or("{}");
+        let unreadable = |error: serde_json::Error| {
+            Error::new(Class::Transient, "GetResource", format!("the properties are no JSON: {error}"))
+        };
+        serde_json::from_str(text).map(Some).map_err(unreadable)
+    }
+
+    async fn status(&self, call: &Call, token: &str) -> Result<(Progressed, bool)> {
+        let client = self.0.get(&call.scope).await?;
+        let answer = client.get_resource_request_status().request_token(token).send().await.answer()?;
+        let event = answer.progress_event();
+        let is_deletion = event.and_then(|event| event.operation()) == Some(&Operation::Delete);
+        let operation = event.and_then(|event| event.operation()).map_or("Request", Operation::as_str);
+        Ok((read(operation, event), is_deletion))
+    }
+
+    /// The request that creates it.
+    async fn follow_creation(
+        &self,
+        call: &Call,
+        token: &str,
+        spec: Option<&Spec>,
+    ) -> Result<Observed<Spec, Status>> {
+        Ok(match self.status(call, token).await?.0 {
+            Progressed::Running(_) => {
+                under_way(call, None, token, spec, Phase::Busy("AWS is creating it".to_owned()))?
+            }
+            Progressed::Done(id) => Observed::Became(id),
+            Progressed::Failed(error) => Observed::Refused(error),
+        })
+    }
+
+    /// An update or a deletion; None once it has succeeded.
+    async fn follow_request(
+        &self,
+        call: &Call,
+        id: &str,
+        token: &str,
+        spec: Option<&Spec>,
+    ) -> Result<Option<Observed<Spec, Status>>> {
+        let (progressed, is_deletion) = self.status(call, token).await?;
+        Ok(match progressed {
+            Progressed::Running(_) => {
+                let phase =
+                    if is_deletion { Phase::Deleting } else { Phase::Busy("AWS is updating it".to_owned()) };
+                Some(under_way(call, Some(id), token, spec, phase)?)
+            }
+            // Gone already is what a deletion wants.
+            Progressed::Failed(error) if is_deletion && error.class == Class::NotFound => None,
+            Progressed::Failed(error) => Some(Observed::Refused(error)),
+            Progressed::Done(_) => None,
+        })
+    }
+}
+
+fn schema_of(type_name: &str) -> Result<Arc<TypeSchema>> {
+    let refuse = |why: &str| Err(Error::invalid("typeName", format!("{type_name} {why}")));
+    match TypeSchema::of(type_name) {
+        None => refuse("is no type that CloudFormation has (or it is newer than this operator)"),
+        Some(schema) if !schema.has_handlers() => {
+            refuse("cannot be managed by Cloud Control: AWS has no handlers for it")
+        }
+        Some(schema) => Ok(schema),
+    }
+}
+
+/// The type, from the spec at hand or as it was last understood: it never changes.
+fn type_name(call: &Call, spec: Option<&Spec>) -> Result<String> {
+    let last = || call.spec["typeName"].as_str().map(str::to_owned);
+    let missing = || Error::invalid("typeName", "the spec names no type");
+    spec.map(|spec| spec.type_name.clone()).or_else(last).ok_or_else(missing)
+}
+
+/// The tags of our spec and those that stand in the desired state itself.
+fn all_tags(schema: &TypeSchema, call: &Call, spec: &Spec) -> Tags {
+    let mut all = type_tags::read(schema, &spec.desired_state);
+    all.extend(call.tags.clone());
+    all
+}
+
+fn progress(operation: &str, progressed: Progressed) -> Result<Progress> {
+    match progressed {
+        Progressed::Running(token) if token.is_empty() => {
+            Err(Error::new(Class::Transient, operation, "the answer names no request"))
+        }
+        Progressed::Running(token) => Ok(Progress::Pending(token)),
+        Progressed::Done(_) => Ok(Progress::Done),
+        Progressed::Failed(error) => Err(error),
+    }
+}
+
+/// AWS replaces the whole of them, so those of others are sent back.
+fn retag(schema: &TypeSchema, live: &Live<Spec, Status>, changes: &Changes) -> Result<Option<Value>> {
+    let Some(name) = schema.tag_property() else { return Ok(None) };
+    if !schema.tags_can_change() {
+        return Err(Error::invalid(
+            "UpdateResource",
+            "AWS cannot change the tags of this type after creation",
+        ));
+    }
+    let mut wanted = live.tags.clone();
+    wanted.retain(|key, _| !key.starts_with("aws:"));
+    changes.tags_to_remove().iter().for_each(|key| {
+        wanted.remove(key);
+    });
+    wanted.extend(changes.tags_to_set());
+    let op = if live.tags.is_empty() { "add" } else { "replace" };
+    Ok(Some(
+        serde_json::json!({"op": op, "path": format!("/{name}"), "value": type_tags::write(schema, &wanted)}),
+    ))
+}
+
+fn live(
+    call: &Call,
+    schema: &TypeSchema,
+    type_name: &str,
+    id: &str,
+    properties: Map<String, Value>,
+    spec: Option<&Spec>,
+) -> Live<Spec, Status> {
+    let nothing = Map::new();
+    let wanted = spec.map_or(&nothing, |spec| &spec.desired_state);
+    let mut shown = as_desired(schema, wanted, &properties);
+    let mut held = type_tags::read(schema, &properties);
+    match schema.tag_property() {
+        // Tags that stand in the desired state are wanted as tags are: others stay beside them.
+        Some(name) => {
+            let named = type_tags::read(schema, wanted);
+            if named.iter().all(|(key, value)| held.get(key) == Some(value)) && wanted.contains_key(name) {
+                shown.insert(name.to_owned(), wanted[name].clone());
+            }
+        }
+        // A type without tags bears none; nothing is to be put right about that.
+        None => held.clone_from(&call.tags),
+    }
+    if !schema.tags_can_change() {
+        held.extend(call.tags.clone());
+    }
+    Live {
+        spec: Spec {
+            type_name: type_name.to_owned(),
+            desired_state: shown,
+            identifier: spec.and_then(|spec| spec.identifier.clone()),
+            tags: None,
+        },
+        status: Status { identifier: Some(id.to_owned()), request_token: None, properties: Some(properties) },
+        phase: Phase::Ready,
+        tags: held,
+    }
+}
+
+/// While a request is under way, nothing else is known.
+fn under_way(
+    call: &Call,
+    id: Option<&str>,
+    token: &str,
+    spec: Option<&Spec>,
+    phase: Phase,
+) -> Result<Observed<Spec, Status>> {
+    let type_name = type_name(call, spec)?;
+    let desired_state = spec.map(|spec| spec.desired_state.clone()).unwrap_or_default();
+    let identifier = spec.and_then(|spec| spec.identifier.clone());
+    Ok(Observed::Live(Live {
+        spec: Spec { type_name, desired_state, identifier, tags: None },
+        status: Status {
+            identifier: id.map(str::to_owned),
+            request_token: Some(token.to_owned()),
+            properties: None,
+        },
+        phase,
+        tags: call.tags.clone(),
+    }))
+}
