@@ -9,7 +9,7 @@ use aws::Sessions;
 use resource::Kind;
 
 pub use crd::crd;
-pub use rbac::cluster_role;
+pub use rbac::{cluster_role, role};
 
 /// The API group of all kinds.
 pub const GROUP: &str = "aws.konfig.io";
@@ -20,5 +20,5 @@ pub const OPERATOR: &str = "konfig-konector";
 
 /// Every kind there is, service by service.
 pub fn kinds(sessions: &Arc<Sessions>) -> Vec<Arc<dyn Kind>> {
-    [ec2::kinds(sessions.clone()), iam::kinds(sessions.clone())].concat()
+    [ec2::kinds(sessions.clone()), iam::kinds(sessions.clone()), eks::kinds(sessions.clone())].concat()
 }

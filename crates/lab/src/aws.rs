@@ -1,6 +1,7 @@
 //! Another AWS client than our own: boto3 looks at what an emulator holds, and changes it as a
 //! foreign hand would.
 
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
@@ -43,19 +44,28 @@ impl std::error::Error for AwsError {}
 pub struct Boto {
     endpoint: String,
     region: String,
+    /// Services that are elsewhere.
+    others: BTreeMap<String, String>,
 }
 
 impl Boto {
     /// A client of the services at an endpoint, in [`REGION`].
     #[must_use]
     pub fn new(endpoint: impl Into<String>) -> Self {
-        Self { endpoint: endpoint.into(), region: REGION.to_owned() }
+        Self { endpoint: endpoint.into(), region: REGION.to_owned(), others: BTreeMap::new() }
+    }
+
+    /// The same, but one service is at another endpoint.
+    #[must_use]
+    pub fn with(mut self, service: &str, endpoint: impl Into<String>) -> Self {
+        self.others.insert(service.to_owned(), endpoint.into());
+        self
     }
 
     /// The same endpoint in another region.
     #[must_use]
     pub fn in_region(&self, region: &str) -> Self {
-        Self { endpoint: self.endpoint.clone(), region: region.to_owned() }
+        Self { region: region.to_owned(), ..self.clone() }
     }
 
     /// Calls an operation by its boto3 name, such as `describe_vpcs`. One attempt, no retries.
@@ -67,7 +77,7 @@ impl Boto {
             "service": service,
             "operation": operation,
             "params": params,
-            "endpoint": self.endpoint,
+            "endpoint": self.others.get(service).unwrap_or(&self.endpoint),
             "region": self.region,
         });
         let helper = Helper::shared().await.expect("start boto3");

@@ -60,7 +60,8 @@ impl World {
             .env("RUST_LOG", "info,engine=debug,aws=debug");
         Ok(Self {
             namespace: cluster::namespace(&client, "test").await?,
-            boto: Boto::new(emulator.endpoint()),
+            // What the proxy adds to EKS is seen, and changed, through it alone.
+            boto: Boto::new(emulator.endpoint()).with("eks", aws.side_door()),
             control_plane,
             emulator,
             aws,

@@ -9,6 +9,7 @@ use http::request::Parts;
 use serde_json::Value;
 
 use super::call::Call;
+use super::rest;
 
 /// How a service words its answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,10 +38,13 @@ impl Asked {
     pub fn read(parts: Parts, body: Bytes) -> Self {
         let scope = parts.headers.get("authorization").and_then(|value| value.to_str().ok());
         let scope = scope.and_then(credential_scope);
-        let params = read_params(&parts, &body);
+        let mut params = read_params(&parts, &body);
         let service =
             scope.map_or_else(|| unsigned_service(&params).to_owned(), |scope| scope.service.to_owned());
-        let operation = read_operation(&parts, &params);
+        let operation = read_operation(&parts, &service, &params);
+        if let Some((name, value)) = rest::subject(&service, parts.uri.path()) {
+            params.insert(name.to_owned(), value.to_owned());
+        }
         Self {
             seq: 0,
             protocol: read_protocol(&parts, &service, &params),
@@ -125,13 +129,14 @@ fn read_attempt(header: &str) -> Option<u32> {
     header.split(';').find_map(|part| part.trim().strip_prefix("attempt=")?.parse().ok())
 }
 
-fn read_operation(parts: &Parts, params: &BTreeMap<String, String>) -> String {
+fn read_operation(parts: &Parts, service: &str, params: &BTreeMap<String, String>) -> String {
     if let Some(target) = parts.headers.get("x-amz-target").and_then(|value| value.to_str().ok()) {
         return target.rsplit('.').next().unwrap_or(target).to_owned();
     }
     match params.get("Action") {
         Some(action) => action.clone(),
-        None => format!("{} {}", parts.method, parts.uri.path()),
+        None => rest::operation(service, &parts.method, parts.uri.path())
+            .map_or_else(|| format!("{} {}", parts.method, parts.uri.path()), str::to_owned),
     }
 }
 
@@ -264,8 +269,9 @@ mod tests {
 
         let auth = "AWS4-HMAC-SHA256 Credential=AKID/20261129/eu-west-1/eks/aws4_request, Signature=x";
         let cluster = asked(&[("authorization", auth)], "GET", "/clusters/a", "");
-        assert_eq!((cluster.operation.as_str(), cluster.protocol), ("GET /clusters/a", Protocol::RestJson));
+        assert_eq!((cluster.operation.as_str(), cluster.protocol), ("DescribeCluster", Protocol::RestJson));
         assert!(!cluster.call(0).mutating);
+        assert_eq!(cluster.params["name"], "a");
     }
 
     #[test]

@@ -13,7 +13,7 @@ pub struct Call {
     pub at: Instant,
     /// The service's signing name: `ec2`, `iam`, `sts`, `s3`, …
     pub service: String,
-    /// The operation (`CreateVpc`); for REST services the method and the path.
+    /// The operation (`CreateVpc`); of REST services other than EKS the method and the path.
     pub operation: String,
     /// Form fields, or the flattened JSON body; secrets are masked.
     pub params: BTreeMap<String, String>,

@@ -6,10 +6,13 @@
 mod answer;
 mod asked;
 mod call;
+mod eks;
+mod eks_update;
 mod lag;
 mod lies;
 mod pages;
 mod resources;
+mod rest;
 mod rules;
 mod serve;
 mod slow;
@@ -17,7 +20,7 @@ mod tokens;
 mod xml;
 
 use std::future::Future;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -26,9 +29,10 @@ pub use rules::{Action, Match};
 
 use super::core::{Hook, Listener, Log, Stage, Upstream, Verdict};
 use super::faults::{Fault, Faults, glob};
+use eks::Eks;
 use lag::Lag;
 use lies::NatAddresses;
-use serve::World;
+use serve::{SideDoor, World};
 use slow::Slow;
 use tokens::Tokens;
 
@@ -36,6 +40,7 @@ use tokens::Tokens;
 pub struct AwsProxy {
     world: Arc<World>,
     listener: Listener,
+    side_door: OnceLock<Listener>,
 }
 
 impl AwsProxy {
@@ -50,14 +55,21 @@ impl AwsProxy {
             slow: Slow::default(),
             tokens: Tokens::default(),
             nat_addresses: NatAddresses::default(),
+            eks: Eks::default(),
             page: AtomicUsize::new(0),
         });
-        Self { listener: Listener::start(world.clone()), world }
+        Self { listener: Listener::start(world.clone()), side_door: OnceLock::new(), world }
     }
 
     /// What to give the operator as `AWS_ENDPOINT_URL`.
     pub fn endpoint(&self) -> String {
         format!("http://{}", self.listener.address)
+    }
+
+    /// The same world for a foreign hand or a witness: its calls meet no fault or hook and are not logged.
+    pub fn side_door(&self) -> String {
+        let listener = self.side_door.get_or_init(|| Listener::start(Arc::new(SideDoor(self.world.clone()))));
+        format!("http://{}", listener.address)
     }
 
     /// All calls, in order of arrival.
@@ -124,7 +136,19 @@ impl AwsProxy {
     /// From now on, what this operation makes is `pending` for the next `polls` describes that show it,
     /// or what it deletes `deleting`. 0 ends it.
     pub fn slow(&self, operation: &str, polls: usize) {
-        self.world.slow.set(operation, polls);
+        if !self.world.eks.set_slow(operation, polls) {
+            self.world.slow.set(operation, polls);
+        }
+    }
+
+    /// AWS accepts the next update of an EKS cluster by this operation, and then fails at it.
+    pub fn fail_update(&self, operation: &str, code: &str, message: &str) {
+        self.world.eks.fail_next(operation, code, message);
+    }
+
+    /// The EKS cluster of this name is FAILED, with this health issue, until it is deleted.
+    pub fn break_cluster(&self, name: &str, code: &str, message: &str) {
+        self.world.eks.break_cluster(name, code, message);
     }
 
     /// Closes all connections and refuses new ones, until it is set back.
