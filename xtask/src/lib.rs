@@ -1,5 +1,7 @@
 //! What is generated from the kinds and committed.
 
+mod reference;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -7,6 +9,9 @@ use anyhow::Result;
 use aws::{Options, Sessions};
 
 const HEADER: &str = "# Generated from the kinds: cargo xtask generate\n";
+
+/// The folders that hold nothing but generated files.
+pub const FOLDERS: [&str; 2] = ["charts/konfig-konector/crds", "docs/reference"];
 
 /// Every generated file: its path in the repository, and what belongs into it.
 ///
@@ -24,6 +29,7 @@ pub fn generated() -> Result<BTreeMap<String, String>> {
         "charts/konfig-konector/templates/clusterrole.yaml".to_owned(),
         yaml(&catalog::cluster_role(&kinds))?,
     );
+    files.extend(reference::pages(&kinds)?);
     Ok(files)
 }
 

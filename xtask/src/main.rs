@@ -15,9 +15,11 @@ fn main() -> Result<()> {
 /// Writes every generated file of the repository.
 fn generate() -> Result<()> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("xtask stands in the repository")?;
-    let crds = root.join("charts/konfig-konector/crds");
-    if crds.exists() {
-        fs::remove_dir_all(&crds)?;
+    // What a kind that is no more left behind.
+    for folder in xtask::FOLDERS.map(|folder| root.join(folder)) {
+        if folder.exists() {
+            fs::remove_dir_all(&folder)?;
+        }
     }
     for (path, text) in xtask::generated()? {
         let path: PathBuf = root.join(path);
