@@ -283,9 +283,7 @@ async fn reads_that_lag_behind_a_create_make_no_second() -> Result<()> {
 const SLOW_SETTLE: Duration = Duration::from_secs(12);
 
 async fn slow_world() -> Result<World> {
-    let mut world = World::prepare(Flavor::Moto).await?;
-    world.config.args.retain(|arg| !arg.starts_with("--time-scale"));
-    world.config = world.config.arg("--time-scale=0.2");
+    let world = World::prepare(Flavor::Moto).await?.time_scale(0.2);
     world.aws.lag(Duration::from_secs(9));
     Ok(world)
 }

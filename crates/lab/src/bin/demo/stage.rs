@@ -17,8 +17,9 @@ use crate::terminal::Terminal;
 pub const NAMESPACE: &str = "demo";
 /// How soon a change made in AWS is seen.
 pub const DRIFT_INTERVAL: &str = "30s";
-/// AWS takes minutes for a NAT gateway, the emulator none: the operator asks so often before it is there.
-const NAT_GATEWAY_POLLS: usize = 2;
+/// AWS takes minutes for a NAT gateway, the emulator none: so often the operator asks until it is
+/// there, and until it is gone (more often: what waits for that brings it to ask, too).
+const NAT_GATEWAY_POLLS: [(&str, usize); 2] = [("CreateNatGateway", 2), ("DeleteNatGateway", 5)];
 const READY_WITHIN: Duration = Duration::from_secs(60);
 
 /// What runs.
@@ -54,8 +55,7 @@ impl Stage {
             })
             .await?;
         let client = terminal.step("CRDs and RBAC", install(&control_plane)).await?;
-        aws.slow("CreateNatGateway", NAT_GATEWAY_POLLS);
-        aws.slow("DeleteNatGateway", NAT_GATEWAY_POLLS);
+        NAT_GATEWAY_POLLS.into_iter().for_each(|(operation, polls)| aws.slow(operation, polls));
         let operator = terminal.step("Operator", operate(&control_plane, &aws)).await?;
         let boto = Boto::new(emulator.endpoint());
         Ok(Self { control_plane, emulator, aws, boto, client, scratch: Scratch::new("demo")?, operator })
