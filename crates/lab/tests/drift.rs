@@ -13,7 +13,8 @@ use serde_json::{Value, json};
 
 const SOON: Duration = Duration::from_secs(30);
 const WHILE: Duration = Duration::from_secs(2);
-const INTERVAL: Duration = Duration::from_secs(6);
+/// As the operator is told where a test speaks of it.
+const INTERVAL: Duration = Duration::from_secs(4);
 
 async fn all_ready(world: &World) -> Result<()> {
     let args = ["wait", "--for=condition=Ready", "--timeout=50s", "-n", &world.namespace, "konfig", "--all"];
@@ -35,11 +36,13 @@ const MANY: usize = 30;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn many_objects_are_looked_at_together_and_in_time() -> Result<()> {
-    let (world, operator) = World::moto(&["--drift-interval=6s"]).await?;
+    let (world, operator) = World::moto(&["--drift-interval=4s"]).await?;
     let subnets = world.history("Subnet").await?;
     let names: Vec<_> = (0..MANY).map(|number| format!("s{number}")).collect();
     let manifests = names.iter().zip(0..).map(|(name, number)| manifest::subnet(name, "main", number));
-    world.apply(&manifest::all(&[manifest::vpc("main")].into_iter().chain(manifests).collect::<Vec<_>>())).await?;
+    world
+        .apply(&manifest::all(&[manifest::vpc("main")].into_iter().chain(manifests).collect::<Vec<_>>()))
+        .await?;
     all_ready(&world).await.inspect_err(|_| println!("{}", operator.log()))?;
     let mut ids = BTreeMap::new();
     for name in &names {
@@ -62,7 +65,8 @@ async fn in_time(world: &World, ids: &BTreeMap<String, String>) -> Result<()> {
     // One look at each would be at least 60; by tenths of the interval it is 11 a cycle at most.
     ensure!(describes.len() <= 28, "{} describes", describes.len());
     for id in ids.keys() {
-        let looks: Vec<_> = describes.iter().filter(|call| asked(call).contains(id)).map(|call| call.at).collect();
+        let looks: Vec<_> =
+            describes.iter().filter(|call| asked(call).contains(id)).map(|call| call.at).collect();
         ensure!(looks.len() >= 2, "{id} was looked at {} times in two and a half intervals", looks.len());
         for pair in looks.windows(2) {
             let gap = pair[1] - pair[0];
@@ -138,7 +142,7 @@ async fn until_put_back(world: &World, id: &str) -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_differs_is_put_back_but_not_for_ever() -> Result<()> {
-    let (world, operator) = World::moto(&["--drift-interval=6s"]).await?;
+    let (world, operator) = World::moto(&["--drift-interval=4s"]).await?;
     let vpcs = world.history("VPC").await?;
     let spec = json!({ "cidrBlock": "10.0.0.0/16", "enableDnsHostnames": true, "tags": { "team": "a" } });
     world.apply(&manifest::of("VPC", "main", spec)).await?;
@@ -164,7 +168,10 @@ async fn put_back(world: &World, operator: &Operator, vpcs: &History) -> Result<
         let events = world.events("VPC", "main").await?;
         let put: Vec<_> = events.iter().filter(|event| event.reason == "DriftCorrected").collect();
         ensure!(put.len() == 1 && put[0].times == 1, "{events:#?}");
-        ensure!(put[0].note.contains("/enableDnsHostnames") && put[0].note.contains("/tags/team"), "{put:#?}");
+        ensure!(
+            put[0].note.contains("/enableDnsHostnames") && put[0].note.contains("/tags/team"),
+            "{put:#?}"
+        );
         Ok(())
     })
     .await?;
@@ -174,7 +181,10 @@ async fn put_back(world: &World, operator: &Operator, vpcs: &History) -> Result<
     ensure!(changes == ["CreateTags", "ModifyVpcAttribute"], "{changes:?}");
     let found = world.boto.call("ec2", "describe_vpcs", json!({ "VpcIds": [id] })).await?;
     let tags = found["Vpcs"][0]["Tags"].to_string();
-    ensure!(tags.contains(r#""Key":"team","Value":"a""#) && tags.contains(r#""Key":"theirs","Value":"stays""#), "{tags}");
+    ensure!(
+        tags.contains(r#""Key":"team","Value":"a""#) && tags.contains(r#""Key":"theirs","Value":"stays""#),
+        "{tags}"
+    );
     // A correction at a check is no update of the user's: Ready stays.
     let since = vpcs.versions("main").into_iter().skip(before);
     let reasons: BTreeSet<_> = since.map(|version| reason(&version).to_owned()).collect();
@@ -355,7 +365,9 @@ async fn requeues_are_free(world: &World, operator: &Operator) -> Result<()> {
     })
     .await?;
     ensure!(reconciles(operator, "VPC").await? == before + 1.0);
-    ensure!([reconciles(operator, "Subnet").await?, reconciles(operator, "SecurityGroup").await?] == of_others);
+    ensure!(
+        [reconciles(operator, "Subnet").await?, reconciles(operator, "SecurityGroup").await?] == of_others
+    );
     ensure!(world.changes_since(mark).is_empty(), "{:?}", world.changes_since(mark));
     Ok(())
 }

@@ -41,7 +41,8 @@ async fn kinds_come_and_go_with_their_crds() -> Result<()> {
         world.kubectl().run(&["apply", "--server-side", "-f", &crd("natgateways")?]).await?;
         world.kubectl().run(&["wait", "--for=condition=Established", "crd", name]).await?;
         world.apply(&manifest::nat_gateway("main", "main")).await?;
-        let ready = ["wait", "--for=condition=Ready", "--timeout=30s", "-n", &world.namespace, "natgateway/main"];
+        let ready =
+            ["wait", "--for=condition=Ready", "--timeout=30s", "-n", &world.namespace, "natgateway/main"];
         world.kubectl().run(&ready).await.inspect_err(|_| println!("{}", operator.log()))?;
         world.kubectl().run(&["delete", "natgateway/main", "-n", &world.namespace, "--timeout=30s"]).await?;
         world.kubectl().run(&["delete", "crd", name, "--timeout=30s"]).await?;
@@ -66,8 +67,12 @@ async fn it_tells_what_it_does() -> Result<()> {
     vpcs.until_ready(SOON, "main").await?;
     let id = world.status("VPC", "main", "vpcId").await?;
 
-    world.aws.fault(Match::op("ModifyVpcAttribute").times(3), Action::error(400, "InvalidParameterValue", "no"));
-    world.merge("VPC", "main", json!({ "spec": { "enableDnsHostnames": true, "tags": { "a": "b" } } })).await?;
+    world
+        .aws
+        .fault(Match::op("ModifyVpcAttribute").times(3), Action::error(400, "InvalidParameterValue", "no"));
+    world
+        .merge("VPC", "main", json!({ "spec": { "enableDnsHostnames": true, "tags": { "a": "b" } } }))
+        .await?;
     vpcs.until_reason(SOON, "main", "Error").await?;
     vpcs.until_ready(SOON, "main").await?;
     let off = json!({ "VpcId": id, "EnableDnsHostnames": { "Value": false } });
@@ -98,7 +103,11 @@ async fn metrics_agree_with_the_calls(world: &World, operator: &Operator) -> Res
         ensure!(counted == *count, "{operation} ok={ok}: counted {counted}, seen {count}");
     }
     let invalid = [("service", "EC2"), ("operation", "ModifyVpcAttribute"), ("outcome", "invalid")];
-    ensure!(operator.metric("konfig_aws_calls_total", &invalid).await? == 3.0, "{}", operator.metrics().await?);
+    ensure!(
+        operator.metric("konfig_aws_calls_total", &invalid).await? == 3.0,
+        "{}",
+        operator.metrics().await?
+    );
     for (name, labels, least) in [
         ("konfig_aws_call_duration_seconds_count", [("operation", "CreateVpc")], 1.0),
         ("konfig_reconciles_total", [("outcome", "Synced")], 2.0),
@@ -137,7 +146,8 @@ async fn events_tell_each_once(world: &World, id: &str) -> Result<()> {
 
 fn lines_are_json(operator: &Operator) -> Result<()> {
     let lines = operator.log().lines().map(serde_json::from_str).collect::<Result<Vec<Value>, _>>()?;
-    let failed = lines.iter().find(|line| line["level"] == "WARN" && line["operation"] == "ModifyVpcAttribute");
+    let failed =
+        lines.iter().find(|line| line["level"] == "WARN" && line["operation"] == "ModifyVpcAttribute");
     let failed = failed.context("no line for the failed call")?;
     ensure!(failed["code"] == "InvalidParameterValue", "{failed}");
     ensure!(failed["request_id"].as_str().is_some_and(|id| !id.is_empty()), "{failed}");
@@ -200,7 +210,11 @@ async fn a_leader_that_slept_changes_nothing() -> Result<()> {
     world.apply(&manifest::of("VPC", "main", spec)).await?;
     vpcs.until_ready(SOON, "main").await?;
     ensure!(second.aws.calls().is_empty(), "who stands by made calls: {}", second.aws.table());
-    ensure!(second.kube.writes().iter().all(|write| write.target.resource == "leases"), "{}", second.kube.table());
+    ensure!(
+        second.kube.writes().iter().all(|write| write.target.resource == "leases"),
+        "{}",
+        second.kube.table()
+    );
 
     let leader = holder(&world).await?;
     first.operator.stop()?;
@@ -219,7 +233,10 @@ async fn a_leader_that_slept_changes_nothing() -> Result<()> {
     let id = world.status("VPC", "main", "vpcId").await?;
     let off = json!({ "VpcId": id, "EnableDnsHostnames": { "Value": false } });
     world.boto.call("ec2", "modify_vpc_attribute", off).await?;
-    first.kube.fault(kube_proxy::Match::any().resource("leases"), kube_proxy::Action::Delay(Duration::from_secs(3)));
+    first.kube.fault(
+        kube_proxy::Match::any().resource("leases"),
+        kube_proxy::Action::Delay(Duration::from_secs(3)),
+    );
     let (calls, writes) = (first.aws.mark(), first.kube.mark());
     first.operator.cont()?;
     let ended = eventually(SOON, "the one that slept to end", async || {
@@ -253,7 +270,9 @@ async fn a_leader_that_ends_is_succeeded_at_once() -> Result<()> {
     let ended = Instant::now();
     world.apply(&manifest::vpc("main")).await?;
     let vpcs = world.history("VPC").await?;
-    vpcs.until_ready(Duration::from_secs(12), "main").await.inspect_err(|_| println!("{}", second.operator.log()))?;
+    vpcs.until_ready(Duration::from_secs(12), "main")
+        .await
+        .inspect_err(|_| println!("{}", second.operator.log()))?;
     ensure!(ended.elapsed() < Duration::from_secs(12), "{:?}", ended.elapsed());
     ensure!(second.aws.count("CreateVpc") == 1 && first.aws.count("CreateVpc") == 0);
     // Who stands by ends well too.
