@@ -6,7 +6,9 @@ mod play;
 mod stack;
 mod stage;
 mod terminal;
+mod text;
 mod tree;
+mod view;
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -112,7 +114,7 @@ async fn fill(stage: &mut Stage, stack: &Stack, tree: &mut Tree, terminal: &mut 
 /// What others stand on goes first; it must wait, and says for what.
 async fn empty(stage: &mut Stage, stack: &Stack, tree: &mut Tree, terminal: &mut Terminal) -> Result<()> {
     terminal.title("Deleted in the worst order: first what all others stand on");
-    let names = tree.from_the_root();
+    let names = tree.names();
     terminal.command(&format!("kubectl delete --wait=false {}", names.join(" ")));
     let delete: Vec<_> =
         ["delete", "--wait=false"].into_iter().chain(names.iter().map(String::as_str)).collect();

@@ -55,7 +55,7 @@ async fn environment(stage: &Stage) -> Result<String> {
     let programs = kubectl.program().parent().context("kubectl in no folder")?;
     let mut lines = vec![
         format!("export KUBECONFIG='{}'", kubectl.kubeconfig().display()),
-        format!("export PATH='{}':'{}':\"$PATH\"", programs.display(), stage.python().await?.display()),
+        format!("export PATH='{}':'{}':\"$PATH\"", programs.display(), paths::emulators().await?.display()),
         format!("export AWS_ENDPOINT_URL={}", stage.emulator.endpoint()),
         format!("export AWS_REGION={REGION} AWS_DEFAULT_REGION={REGION}"),
         // Nothing of the user's own may lead these to the real AWS, or through a proxy.

@@ -1,6 +1,5 @@
 //! Everything that the demo runs, started step by step.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
@@ -79,11 +78,6 @@ impl Stage {
         let log = self.operator.log();
         let all: Vec<_> = log.lines().collect();
         all[all.len().saturating_sub(lines)..].join("\n")
-    }
-
-    /// The folder with a Python that has boto3.
-    pub async fn python(&self) -> Result<PathBuf> {
-        paths::emulators().await
     }
 }
 

@@ -1,4 +1,4 @@
-//! What the user sees: on a terminal redrawn in place and in colour, elsewhere one line a change.
+//! Standard output: on a terminal in colour and redrawn in place, elsewhere plain lines.
 
 use std::collections::HashMap;
 use std::env;
@@ -10,8 +10,7 @@ use anyhow::Result;
 use rustix::termios::tcgetwinsize;
 use tokio::time::{Instant, interval};
 
-use crate::stack::Object;
-use crate::tree::{Branch, Tree};
+use crate::text::{sentences, width, wrap};
 
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 const FRAME: Duration = Duration::from_millis(120);
@@ -21,19 +20,17 @@ const COMMAND: &str = " \\\n      ";
 const INDENT: &str = "          ";
 /// Width of a step's name.
 const STEP: usize = 26;
-/// What a line of the tree has beside the name and the detail.
-const REST: usize = 25;
 
 /// Standard output.
 pub struct Terminal {
-    live: bool,
+    pub live: bool,
     colour: bool,
     /// Lines that the next drawing replaces.
     drawn: usize,
     frame: usize,
-    started: Instant,
+    pub started: Instant,
     /// Without a terminal: what was last said of each object.
-    said: HashMap<String, String>,
+    pub said: HashMap<String, String>,
 }
 
 /// How a text looks in colour.
@@ -130,72 +127,19 @@ impl Terminal {
         Ok(done?.0)
     }
 
-    /// The tree as it is now.
-    pub fn draw(&mut self, tree: &Tree, objects: &[Object]) {
-        if self.live {
-            let lines = self.lines(tree, objects);
-            self.redraw(&lines);
-        } else {
-            self.tell_changes(tree, objects);
-        }
-    }
-
     /// What is drawn stays; the next drawing comes below.
     pub fn settle(&mut self) {
         self.drawn = 0;
         self.said.clear();
     }
 
-    fn lines(&mut self, tree: &Tree, objects: &[Object]) -> Vec<String> {
-        let spinner = self.spinner();
-        let names = tree.branches().iter().map(|branch| width(&branch.trunk) + width(&branch.name));
-        let column = names.max().unwrap_or_default();
-        let mut lines = Vec::new();
-        for branch in tree.branches() {
-            let object = objects.iter().find(|object| object.full_name() == branch.name);
-            let (style, mark) = look(object, spinner);
-            let space = " ".repeat(column - width(&branch.trunk) - width(&branch.name));
-            let trunk = self.paint(Style::Dim, &branch.trunk);
-            let state = self.paint(style, &format!("{mark} {:<18}", reason(object)));
-            let line = format!("  {trunk}{}{space}  {state} ", branch.name);
-            if object.is_some_and(|object| object.reason == "Error") {
-                lines.push(line);
-                lines.extend(self.refusal(branch, detail(object)));
-            } else {
-                let room = columns().saturating_sub(column + REST);
-                lines.push(line + &self.paint(Style::Dim, &shorten(detail(object), room)));
-            }
-        }
-        lines
-    }
-
-    /// AWS's words, at full width, below the object.
-    fn refusal(&self, branch: &Branch, message: &str) -> Vec<String> {
-        let below = format!("{:<6}", branch.below);
-        let room = columns().saturating_sub(width(&below) + 2);
-        let lines = sentences(message).into_iter().flat_map(|sentence| wrap(&sentence, room));
-        lines.map(|line| format!("  {}{line}", self.paint(Style::Dim, &below))).collect()
-    }
-
-    fn tell_changes(&mut self, tree: &Tree, objects: &[Object]) {
-        for branch in tree.branches() {
-            let object = objects.iter().find(|object| object.full_name() == branch.name);
-            let state = format!("{:<18} {}", reason(object), detail(object));
-            if self.said.get(&branch.name) != Some(&state) {
-                let seconds = self.started.elapsed().as_secs_f64();
-                self.line(format!("  {seconds:>6.1} s  {:<28} {state}", branch.name).trim_end());
-                self.said.insert(branch.name.clone(), state);
-            }
-        }
-    }
-
-    fn spinner(&mut self) -> &'static str {
+    pub fn spinner(&mut self) -> &'static str {
         self.frame += 1;
         SPINNER[self.frame % SPINNER.len()]
     }
 
     /// Replaces what was drawn last.
-    fn redraw(&mut self, lines: &[String]) {
+    pub fn redraw(&mut self, lines: &[String]) {
         if !self.live {
             return;
         }
@@ -216,67 +160,8 @@ impl Terminal {
     }
 }
 
-/// Mark and colour of an object that is there, or gone.
-fn look(object: Option<&Object>, spinner: &'static str) -> (Style, &'static str) {
-    let Some(object) = object else { return (Style::Dim, "✓") };
-    match object.reason.as_str() {
-        "Synced" => (Style::Good, "✓"),
-        "Error" => (Style::Bad, "✗"),
-        "" | "DependencyNotReady" => (Style::Dim, "○"),
-        _ => (Style::Busy, spinner),
-    }
-}
-
-fn reason(object: Option<&Object>) -> &str {
-    match object {
-        None => "gone",
-        Some(object) if object.reason.is_empty() => "applied",
-        Some(object) => &object.reason,
-    }
-}
-
-/// The identifier once it is Ready, until then why it is not.
-fn detail(object: Option<&Object>) -> &str {
-    object.map_or("", |object| if object.ready { &object.identifier } else { &object.message })
-}
-
-/// A message, sentence by sentence, without the request id, which kubectl shows.
-fn sentences(message: &str) -> Vec<String> {
-    let (before, after) = message.split_once(" (request id ").unwrap_or((message, ""));
-    let after = after.split_once(')').map_or("", |(_, after)| after);
-    let text = before.trim_end_matches('.').to_owned() + ". " + after.trim_start_matches(['.', ' ']);
-    text.split(". ").filter(|sentence| !sentence.is_empty()).map(str::to_owned).collect()
-}
-
-/// Lines no longer than that, where words allow it.
-fn wrap(text: &str, columns: usize) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    for word in text.split(' ') {
-        match lines.last_mut() {
-            Some(line) if line.is_empty() => line.push_str(word),
-            Some(line) if width(line) + 1 + width(word) <= columns => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines
-}
-
-fn shorten(text: &str, columns: usize) -> String {
-    if width(text) <= columns {
-        return text.to_owned();
-    }
-    text.chars().take(columns.saturating_sub(1)).chain(['…']).collect()
-}
-
-fn width(text: &str) -> usize {
-    text.chars().count()
-}
-
 /// How wide the terminal is; a file is wide enough for everything.
-fn columns() -> usize {
+pub fn columns() -> usize {
     match tcgetwinsize(stdout()) {
         Ok(size) if size.ws_col > 0 => size.ws_col.into(),
         _ => usize::MAX,

@@ -55,7 +55,7 @@ impl Tree {
     }
 
     /// All names, each before what stands on it.
-    pub fn from_the_root(&self) -> Vec<String> {
+    pub fn names(&self) -> Vec<String> {
         self.0.iter().map(|branch| branch.name.clone()).collect()
     }
 }
