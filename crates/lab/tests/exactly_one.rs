@@ -258,6 +258,8 @@ async fn reads_that_lag_behind_a_create_make_no_second() -> Result<()> {
     for made in ALL {
         made.ensure_one(&world, "early").await?;
         made.ensure_single(&world, "early", 1)?;
+        let found = world.subject(made.kind, "early").events("Recovered").await?;
+        ensure!(found.is_empty(), "{} was looked for although its id was known: {found:?}", made.kind);
         made.ensure_one(&world, "lost").await?;
         let replays = made.transmissions(&world, "lost");
         let made_once = replays.iter().filter(|call| call.succeeded() && call.note != Some("replayed"));

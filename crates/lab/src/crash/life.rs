@@ -14,8 +14,9 @@ use crate::proxy::{aws, kube as api_server};
 use crate::wait::eventually;
 use crate::world::World;
 
-/// What this emulator has done, it shows at once: there is little to wait for.
-const TIME_SCALE: f64 = 0.005;
+const TIME_SCALE: f64 = 0.03;
+/// How long AWS's reads lag behind a create after which the operator is killed: 30 s, scaled.
+const LAG: Duration = Duration::from_millis(900);
 /// No check for drift falls into a life.
 const ARGS: &[&str] = &["--drift-interval=24h"];
 const WITHIN: Duration = Duration::from_secs(45);
@@ -86,6 +87,8 @@ impl<'a> Lives<'a> {
     /// Leads through one phase and looks at what came of it.
     async fn phase(&mut self, phase: Phase, point: Option<Point>) -> Result<End> {
         let (calls, writes) = (self.world.aws.mark(), self.world.kube.mark());
+        let lags = phase == Phase::Create && point.is_some();
+        self.world.aws.lag(if lags { LAG } else { Duration::ZERO });
         let trap = Trap::set(&self.world.aws, &self.world.kube, point);
         let ended = self.lead_through(phase, &trap).await;
         // Whatever still waits in it is let go.
