@@ -7,9 +7,12 @@ export CARGO_TARGET_DIR ?= $(KONFIG_CACHE)/target
 .PHONY: demo test check prepare unit integration generate
 
 ## A running operator on this machine, from nothing; ARGS=--once takes it all down again.
-demo: prepare
-	cargo build --quiet --package konfig
-	cargo run --quiet --package lab --bin demo -- $(ARGS)
+demo:
+	@tools/prepare control-plane/build emulators/install
+	@echo '  … Operator and demo                the AWS SDK takes some 8 minutes on 2 cores, once'
+	@cargo build --locked --package konfig
+	@cargo build --locked --package lab --bin demo
+	@cargo run --locked --quiet --package lab --bin demo -- $(ARGS)
 
 ## All tests.
 test: check unit integration
@@ -33,6 +36,6 @@ integration: prepare
 prepare:
 	tools/prepare
 
-## Writes what is generated from the kinds: CRDs and RBAC.
+## Writes what is generated from the kinds: CRDs, RBAC and their reference.
 generate:
 	cargo xtask generate

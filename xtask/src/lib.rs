@@ -1,5 +1,6 @@
 //! What is generated from the kinds and committed.
 
+mod reference;
 pub mod schemas;
 
 use std::collections::BTreeMap;
@@ -9,6 +10,9 @@ use anyhow::Result;
 use aws::{Options, Sessions};
 
 const HEADER: &str = "# Generated from the kinds: cargo xtask generate\n";
+
+/// The folders that hold nothing but generated files.
+pub const FOLDERS: [&str; 2] = ["charts/konfig-konector/crds", "docs/reference"];
 
 /// Every generated file: its path in the repository, and what belongs into it.
 ///
@@ -27,6 +31,7 @@ pub fn generated() -> Result<BTreeMap<String, String>> {
         yaml(&catalog::cluster_role(&kinds))?,
     );
     files.insert("charts/konfig-konector/templates/role.yaml".to_owned(), yaml(&catalog::role())?);
+    files.extend(reference::pages(&kinds)?);
     Ok(files)
 }
 

@@ -21,9 +21,11 @@ fn main() -> Result<()> {
 /// Writes every generated file of the repository.
 fn generate() -> Result<()> {
     let root = root()?;
-    let crds = root.join("charts/konfig-konector/crds");
-    if crds.exists() {
-        fs::remove_dir_all(&crds)?;
+    // What a kind that is no more left behind.
+    for folder in xtask::FOLDERS.map(|folder| root.join(folder)) {
+        if folder.exists() {
+            fs::remove_dir_all(&folder)?;
+        }
     }
     for (path, text) in xtask::generated()? {
         let path: PathBuf = root.join(path);

@@ -12,6 +12,9 @@ fn generated_files_are_up_to_date() {
         .map(|(path, _)| path)
         .collect();
     assert!(stale.is_empty(), "run `cargo xtask generate`: {stale:?}");
-    let crds = std::fs::read_dir(root.join("charts/konfig-konector/crds")).unwrap().count();
-    assert_eq!(crds, generated.keys().filter(|path| path.contains("/crds/")).count(), "a CRD of no kind");
+    for folder in xtask::FOLDERS {
+        let files = std::fs::read_dir(root.join(folder)).unwrap().count();
+        let expected = generated.keys().filter(|path| path.starts_with(folder)).count();
+        assert_eq!(files, expected, "{folder}: a file of no kind");
+    }
 }

@@ -70,7 +70,7 @@ pub(crate) struct Context {
     pub memories: Memories,
     pub events: Events,
     pub metrics: Metrics,
-    pub workers: Semaphore,
+    pub workers: Arc<Semaphore>,
     /// Turns for periodic checks that cost calls of their own: they leave room for what users change.
     pub checks: Semaphore,
     /// Turns true once every installed kind's objects are known: before, "missing" means nothing.

@@ -21,7 +21,7 @@ pub struct OfKind {
 pub struct Outcome {
     /// The Kubernetes kind.
     pub kind: String,
-    /// The reason of the Ready condition, `Skipped`, `Paused` or `Gone`.
+    /// The reason of the Ready condition, or `Begun`, `Skipped`, `Paused`, `Gone` and the like.
     pub outcome: String,
 }
 

@@ -49,6 +49,15 @@ impl<'a> Wishes<'a> {
         self.get("reconcile-interval")
     }
 
+    /// What is wrong with what would decide over the AWS resource: guessed, it could cost a database.
+    pub fn misspelt(&self) -> Option<String> {
+        let policy = self.get("deletion-policy").filter(|policy| !["abandon", "delete"].contains(policy))?;
+        Some(format!(
+            "annotation aws.konfig.io/deletion-policy: {policy:?} is neither abandon (the AWS resource stays) \
+             nor delete; nothing is done until it is one of these or taken away"
+        ))
+    }
+
     /// What the user allows, of an object that was or wasn't adopted.
     pub fn allowed(&self, adopted: bool, precious: bool, adopt_unowned: bool) -> Allowed<'a> {
         let policy = self.get("deletion-policy");
@@ -76,6 +85,7 @@ pub trait Object {
     fn generation(&self) -> i64;
     fn is_deleting(&self) -> bool;
     fn is_ready(&self) -> bool;
+    fn ready_reason(&self) -> Option<&str>;
     fn has_finalizer(&self) -> bool;
     fn version(&self) -> u64;
 }
@@ -109,6 +119,10 @@ impl Object for DynamicObject {
 
     fn is_ready(&self) -> bool {
         condition::is_ready(self.status(), self.generation())
+    }
+
+    fn ready_reason(&self) -> Option<&str> {
+        condition::find(&self.status()["conditions"], "Ready")?["reason"].as_str()
     }
 
     fn has_finalizer(&self) -> bool {

@@ -67,7 +67,7 @@ impl Engine {
             memories: Memories::default(),
             events: Events::new(client.clone()),
             metrics,
-            workers: Semaphore::new(options.workers.max(1)),
+            workers: Arc::new(Semaphore::new(options.workers.max(1))),
             checks: Semaphore::new(options.workers.max(1)),
             known: is_known,
             tasks: TaskTracker::new(),

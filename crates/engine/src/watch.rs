@@ -10,7 +10,7 @@ use std::sync::Arc;
 use futures::{StreamExt, TryStreamExt, stream};
 use kube::api::Api;
 use kube::core::DynamicObject;
-use kube::runtime::controller::{Action, Config as ControllerConfig, Controller};
+use kube::runtime::controller::{self, Action, Config as ControllerConfig, Controller};
 use kube::runtime::reflector::store::Writer;
 use kube::runtime::watcher::{self, Event};
 use kube::runtime::{PredicateConfig, WatchStreamExt, watcher as watch};
@@ -52,8 +52,10 @@ pub async fn run(
         .graceful_shutdown_on(stop.cancelled_owned())
         .run(one, |_, _: &Infallible, _| Action::await_change(), Arc::new((cx, kind)))
         .for_each(|result| {
-            if let Err(error) = result {
-                tracing::warn!(%error, kind = name, "cannot watch its objects; trying on");
+            match result {
+                // It went while a wake-up for it was queued.
+                Ok(_) | Err(controller::Error::ObjectNotFound(_)) => {}
+                Err(error) => tracing::warn!(%error, kind = name, "cannot watch its objects; trying on"),
             }
             ready(())
         })
@@ -157,6 +159,8 @@ impl Faces {
         let mut hasher = DefaultHasher::new();
         object.uid().hash(&mut hasher);
         object.is_ready().hash(&mut hasher);
+        // Those who wait say what for.
+        object.ready_reason().hash(&mut hasher);
         object.is_deleting().hash(&mut hasher);
         for pointer in self.cx.yields.read().get(self.kind.meta().kind).into_iter().flatten() {
             object.data.pointer(pointer).map(ToString::to_string).hash(&mut hasher);

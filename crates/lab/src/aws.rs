@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::sync::Arc;
@@ -117,6 +118,8 @@ impl Helper {
         let mut process = clean(python, scratch.path())
             .args(["-c", include_str!("boto.py")])
             .envs(CREDENTIALS)
+            // Its own group: a Ctrl-C is not meant for it.
+            .process_group(0)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

@@ -126,7 +126,7 @@ async fn record(
     let mut up = Some(up);
     let mut events = std::pin::pin!(watcher(api, watcher::Config::default()));
     while let Some(event) = events.next().await {
-        let (object, deleted) = match event {
+        let (mut object, deleted) = match event {
             Ok(Event::Apply(object) | Event::InitApply(object)) => (object, false),
             Ok(Event::Delete(object)) => (object, true),
             Ok(Event::InitDone) => {
@@ -142,6 +142,8 @@ async fn record(
                 continue;
             }
         };
+        // Nobody asserts on these, and they would fill every message.
+        object.metadata.managed_fields = None;
         versions.lock().push(Version { object, deleted });
     }
 }

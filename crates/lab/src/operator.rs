@@ -42,10 +42,14 @@ impl OperatorConfig {
         }
     }
 
-    /// With one more argument, such as `--time-scale=0.01`.
+    /// With one more argument, such as `--time-scale=0.01`; it takes the place of an earlier one
+    /// of that name.
     #[must_use]
     pub fn arg(mut self, arg: impl Into<String>) -> Self {
-        self.args.push(arg.into());
+        let arg = arg.into();
+        let name = |arg: &str| arg.split('=').next().map(str::to_owned);
+        self.args.retain(|earlier| name(earlier) != name(&arg));
+        self.args.push(arg);
         self
     }
 

@@ -71,6 +71,14 @@ impl World {
         })
     }
 
+    /// With the operator's polling, settling and backoff at this share of their real length.
+    #[must_use]
+    pub fn time_scale(mut self, scale: f64) -> Self {
+        self.config.args.retain(|arg| !arg.starts_with("--time-scale"));
+        self.config = self.config.arg(format!("--time-scale={scale}"));
+        self
+    }
+
     /// A world on moto, and its operator with these further arguments.
     pub async fn moto(args: &[&str]) -> Result<(Self, Operator)> {
         let world = Self::prepare(Flavor::Moto).await?;

@@ -15,27 +15,32 @@ const CHART: &str = "charts/konfig-konector";
 #[tokio::test(flavor = "multi_thread")]
 async fn what_helm_renders_is_accepted_and_runs() -> Result<()> {
     let world = World::prepare(Flavor::Moto).await?;
-    let manifests = helm(&["template", "konfig", "--namespace", &world.namespace, "--include-crds"], &[
-        "clusterName=chart",
-        "aws.region=eu-west-1",
-        "defaultTags.team=web",
-        "defaultTags.stage=prod",
-        r"serviceAccount.annotations.eks\.amazonaws\.com/role-arn=arn:aws:iam::123456789012:role/konfig",
-        "nodeSelector.disk=ssd",
-        "env[0].name=A",
-        "env[0].value=b",
-    ])
+    let manifests = helm(
+        &["template", "konfig", "--namespace", &world.namespace, "--include-crds"],
+        &[
+            "clusterName=chart",
+            "aws.region=eu-west-1",
+            "defaultTags.team=web",
+            "defaultTags.stage=prod",
+            r"serviceAccount.annotations.eks\.amazonaws\.com/role-arn=arn:aws:iam::123456789012:role/konfig",
+            "nodeSelector.disk=ssd",
+            "env[0].name=A",
+            "env[0].value=b",
+        ],
+    )
     .await?;
     ensure!(manifests.success, "{}", manifests.stderr);
 
     // An API server knows every field of these, and what it may hold.
-    let strictly = ["apply", "--server-side", "--force-conflicts", "--validate=strict", "--dry-run=server"];
-    let applied = world.kubectl().try_run(&[&strictly[..], &["-o", "json", "-f", "-"]].concat(), &manifests.stdout);
-    let applied = applied.await?;
+    let flags = ["--server-side", "--force-conflicts", "--validate=strict", "--dry-run=server", "-o", "json"];
+    let apply = [&["apply", "-f", "-"][..], &flags].concat();
+    let applied = world.kubectl().try_run(&apply, &manifests.stdout).await?;
     ensure!(applied.success, "{}", applied.stderr);
     let applied: Value = serde_json::from_str(&applied.stdout)?;
     let objects = applied["items"].as_array().context("no list of objects")?;
-    let of = |kind: &str| objects.iter().find(|object| object["kind"] == kind).with_context(|| format!("no {kind}"));
+    let of = |kind: &str| {
+        objects.iter().find(|object| object["kind"] == kind).with_context(|| format!("no {kind}"))
+    };
     let pod = &of("Deployment")?["spec"]["template"]["spec"];
     ensure!(pod["terminationGracePeriodSeconds"] == 120, "{pod}");
     ensure!(of("ClusterRoleBinding")?["subjects"][0]["name"] == of("ServiceAccount")?["metadata"]["name"]);

@@ -36,8 +36,9 @@ async fn every_example_becomes_ready_with_what_it_needs() -> Result<()> {
             world.apply(&read(needed.trim_end_matches(".yaml"))?).await?;
         }
         world.apply(&example).await?;
-        let wait = ["wait", "--for=condition=Ready", "--timeout=30s", "konfig", "--all", "-n"];
-        let waited = world.kubectl().run(&[&wait[..], &[&world.namespace]].concat()).await;
+        let namespace = &world.namespace;
+        let wait = ["wait", "--for=condition=Ready", "--timeout=30s", "konfig", "--all", "-n", namespace];
+        let waited = world.kubectl().run(&wait).await;
         waited.with_context(|| format!("{name}.yaml\n{}\n{}", world.aws.table(), operator.log()))?;
     }
     Ok(())

@@ -124,10 +124,12 @@ impl Job<'_> {
         let first_try = self.record.creation(role).is_none_or(|creation| creation.attempt != attempt);
         let mut call = call.clone();
         self.creating = true;
+        // First the worker, then the intent: it must not grow old in a queue.
+        let worker = self.cx.workers.clone().acquire_owned().await;
         if !self.intend(&mut call, role, attempt, inputs).await? {
             return Ok(Step::Again);
         }
-        match self.create(&call, role, inputs).await? {
+        match self.create(&call, role, inputs, worker).await? {
             Ok(created) => {
                 self.memory.failures = 0;
                 if let Some(live) = created.live {
@@ -225,11 +227,12 @@ impl Job<'_> {
         is_drift: bool,
         interval: Duration,
     ) -> Acted {
-        // The paths without our own tags: people did not write those.
+        // Our own tags were written by nobody, so they are named only where somebody changed them.
         let reserved = |path: &String| {
             path.strip_prefix("/tags/").is_some_and(|key| tags::is_reserved(&key.replace("~1", "/")))
         };
-        let paths: Vec<_> = difference.changes.paths().into_iter().filter(|path| !reserved(path)).collect();
+        let mut paths = difference.changes.paths();
+        paths.retain(|path| is_drift || !reserved(path));
         let named = paths.join(", ");
         if is_drift {
             self.cx.metrics.corrections.get_or_create(&of_kind(self.meta().kind)).inc_by(paths.len() as u64);
@@ -402,19 +405,27 @@ impl Job<'_> {
         for role in self.kind.roles(None) {
             let made = self.record.made();
             let Some(id) = made.get(role).filter(|_| self.has_tags()) else { continue };
-            let observed = self.kind.observe(call, role, id, None).await;
-            let is_ours =
-                matches!(&observed, Ok(Observed::Live(live)) if live.uid() == Some(&self.ownership.uid));
-            if is_ours && let Err(error) = self.kind.untag(call, role, id, &keys).await {
+            let untagged = match self.kind.observe(call, role, id, None).await {
+                Ok(Observed::Live(live)) if live.uid() == Some(&self.ownership.uid) => {
+                    self.kind.untag(call, role, id, &keys).await
+                }
+                Ok(_) => Ok(()),
+                Err(error) => Err(error),
+            };
+            if let Err(error) = untagged {
                 if error.class.heals_by_itself() {
                     return self.fail(error, Verb::Update).await.map(Step::End);
                 }
                 tracing::warn!(%error, id, "released, but our tags could not be taken off");
             }
         }
+        self.leave_in_aws().await.map(Step::End)
+    }
+
+    pub(super) async fn leave_in_aws(&mut self) -> Result<Ended, ClusterError> {
         self.publish(Happening::normal("Released", "left in AWS; this object no longer manages it")).await;
         self.cx.cluster.remove_finalizer(self.meta(), &self.object).await?;
-        Ok(Step::End(("Gone", Next::OnChange)))
+        Ok(("Gone", Next::OnChange))
     }
 
     /// Nothing is left in AWS, or nothing was ever made.

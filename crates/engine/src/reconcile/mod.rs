@@ -14,12 +14,12 @@ use std::time::{Duration, Instant};
 use kube::ResourceExt;
 use kube::core::DynamicObject;
 use resource::condition::{self, Reason, Verdict};
-use resource::decide::{Decision, Facts, Sight, decide};
+use resource::decide::{Allowed, Decision, Facts, Sight, decide};
 use resource::diff::{Difference, diff};
 use resource::record::Record;
 use resource::tags::Ownership;
 use resource::{Call, Error, Kind, Meta, Reads, Role, Scope, Secrets, schedule, schema};
-use serde_json::json;
+use serde_json::{Value, json};
 use tracing::Instrument;
 
 use crate::cluster::ClusterError;
@@ -51,7 +51,8 @@ pub async fn reconcile(cx: Arc<Context>, kind: Arc<dyn Kind>, object: Arc<Dynami
         "reconcile",
         kind = meta.kind,
         namespace = object.namespace().unwrap_or_default(),
-        name = object.name_any(),
+        // Not `name`: that is the span's own in JSON.
+        object = object.name_any(),
     );
     let started = Instant::now();
     let depth = cx.metrics.depth.get_or_create(&label).clone();
@@ -157,7 +158,9 @@ impl<'a> Job<'a> {
             return Ok(("Paused", Next::OnChange));
         }
         if !self.object.has_finalizer() {
-            self.object = self.cx.cluster.add_finalizer(self.meta(), &self.object).await?;
+            self.cx.cluster.add_finalizer(self.meta(), &self.object).await?;
+            // The watch shows the finalizer, and with it the object comes back.
+            return Ok(("Begun", Next::OnChange));
         }
         match self.object.record() {
             Ok(record) => self.record = record,
@@ -166,8 +169,13 @@ impl<'a> Job<'a> {
                     "status.creation cannot be understood ({error}), so nothing is done in AWS: restore it, \
                      or remove it if nothing was ever created"
                 );
-                return self.report(Verdict::stalled(message), None, Next::OnChange).await;
+                // Putting a status right wakes nobody.
+                let next = self.backoff(resource::Class::Invalid);
+                return self.report(Verdict::stalled(message), None, next).await;
             }
+        }
+        if let Some(message) = self.object.wishes().misspelt() {
+            return self.report(Verdict::stalled(message), None, Next::OnChange).await;
         }
         if deleting { self.leave().await } else { self.keep().await }
     }
@@ -217,7 +225,7 @@ impl<'a> Job<'a> {
             }
             let call = self.call(&scope, &inputs);
             let roles = self.kind.roles(Some(&inputs.spec));
-            let sights = match self.observe(&call, &roles, Some(&inputs.spec)).await? {
+            let sights = match self.observe(&call, &roles, Some(&self.wanted(&inputs))).await? {
                 Ok(sights) => sights,
                 Err(error) => return self.fail(error, report::Verb::Read).await,
             };
@@ -238,6 +246,8 @@ impl<'a> Job<'a> {
         }
         let scope = match self.recorded_scope().await {
             Ok(scope) => scope,
+            // Our tags on it are out of reach; that is no reason to hold the object.
+            Err(Ok(_)) if self.allowed().release => return self.leave_in_aws().await,
             Err(verdict) => return self.retry(verdict).await,
         };
         let inputs = self.last_inputs();
@@ -264,7 +274,6 @@ impl<'a> Job<'a> {
         sights: &BTreeMap<Role, Sight>,
         difference: &Difference,
     ) -> Decision {
-        let options = &self.cx.options;
         decide(&Facts {
             deleting,
             me: &self.ownership,
@@ -275,12 +284,19 @@ impl<'a> Job<'a> {
             protection: &|role| self.kind.protection(role),
             now: now(),
             settle: self.cx.scaled(schedule::SETTLE),
-            allowed: self.object.wishes().allowed(
-                self.record.adopted,
-                self.meta().precious,
-                options.adopt_unowned,
-            ),
+            allowed: self.allowed(),
         })
+    }
+
+    fn allowed(&self) -> Allowed<'_> {
+        let adopt_unowned = self.cx.options.adopt_unowned;
+        self.object.wishes().allowed(self.record.adopted, self.meta().precious, adopt_unowned)
+    }
+
+    /// The spec, with what it set at the last sync and no longer does at its default: a part that
+    /// is read only if it is wanted is read once more, to see whether it must be put back.
+    fn wanted(&self, inputs: &Inputs) -> Value {
+        diff(self.kind.schema(), &inputs.spec, &Value::Null, &self.record.managed, &inputs.partial).target
     }
 
     fn difference(&self, sights: &BTreeMap<Role, Sight>, inputs: &Inputs) -> Difference {
@@ -302,6 +318,7 @@ impl<'a> Job<'a> {
             attempted_since: None,
             tags: serde_json::from_value(tags).unwrap_or_default(),
             spec: inputs.spec.clone(),
+            managed: self.record.managed.clone(),
             managed: self.record.managed.clone(),
             secrets: inputs.secrets.clone(),
         }
@@ -378,7 +395,7 @@ impl<'a> Job<'a> {
     }
 
     /// Writes a part of the status that no other write depends on.
-    async fn write_status(&mut self, status: serde_json::Value) -> Result<(), ClusterError> {
+    async fn write_status(&mut self, status: Value) -> Result<(), ClusterError> {
         let written = self.cx.cluster.patch_status(self.meta(), &self.object, &status, |_| true).await?;
         self.took(written);
         Ok(())

@@ -51,8 +51,7 @@ pub struct SecretUse {
 impl Inputs {
     /// Whether a recorded hash is of the same spec, whatever the annotations were.
     pub fn same_spec(&self, recorded: &str) -> bool {
-        let spec = |hash: &str| hash.split('.').next().map(str::to_owned);
-        spec(&self.hash) == spec(recorded)
+        self.hash.split('.').next() == recorded.split('.').next()
     }
 }
 
@@ -187,9 +186,7 @@ fn state(target: &DynamicObject) -> String {
     if target.is_deleting() {
         return "being deleted".to_owned();
     }
-    let ready = resource::condition::find(&target.status()["conditions"], "Ready");
-    let reason = ready.and_then(|ready| ready["reason"].as_str());
-    reason.unwrap_or("not yet reconciled").to_owned()
+    target.ready_reason().unwrap_or("not yet reconciled").to_owned()
 }
 
 struct Resolver<'a> {

@@ -3,19 +3,25 @@
 
 use std::future::Future;
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use kube::core::DynamicObject;
 use resource::condition::{Reason, Verdict};
 use resource::decide::Ground;
 use resource::record::Creation;
-use resource::{Call, Changes, Class, Created, Live, Progress, Result, Role, diff};
-use serde_json::{Value, json};
+use resource::schedule::SETTLE;
+use resource::{Call, Changes, Class, Created, Live, Progress, Protection, Result, Role, diff};
+use serde_json::{Map, Value, json};
+use tokio::sync::{AcquireError, OwnedSemaphorePermit};
 
 use super::{Answered, Inputs, Job};
 use crate::cluster::{ClusterError, kept};
 use crate::context::Context;
 use crate::object::{Object, now};
+
+/// One of the workers. An error: the engine is being torn down.
+type Worker = std::result::Result<OwnedSemaphorePermit, AcquireError>;
 
 impl Job<'_> {
     /// R1 and R2: writes the intent, if the object still is as it was decided upon.
@@ -37,9 +43,10 @@ impl Job<'_> {
                 return Ok(false);
             }
         }
+        let started_at = now();
         let creation = Creation {
             token: Creation::token_of(&self.ownership.uid, role, attempt),
-            started_at: now(),
+            started_at,
             since: self.resent_since(role, attempt),
             attempt,
             refused: false,
@@ -56,7 +63,11 @@ impl Job<'_> {
         intent["since"] = json!(creation.since);
         let before = self.record.creation(role).cloned();
         let creating = Verdict::progressing(Reason::Creating, "AWS is asked to create it");
-        let mut status = self.status(&creating, None);
+        // A retry goes on showing why the attempt before it failed.
+        let mut status = match self.memory.failures {
+            0 => self.status(&creating, None),
+            _ => Map::new(),
+        };
         status.insert("creation".to_owned(), json!({role.0: intent}));
         status.insert("managed".to_owned(), self.managed_by(inputs));
         status.insert("adopted".to_owned(), Value::Null);
@@ -68,7 +79,16 @@ impl Job<'_> {
         let written = self.cx.cluster.patch_status(self.meta(), &self.object, &status, still).await?;
         let is_kept = kept(&written, &format!("/creation/{}/token", role.0));
         self.took(written);
-        if is_kept { Ok(true) } else { Err(ClusterError::Pruned("creation")) }
+        if !is_kept {
+            return Err(ClusterError::Pruned("creation"));
+        }
+        let took = Duration::try_from(now().duration_since(started_at)).unwrap_or_default();
+        if self.kind.protection(role) == Protection::None && took > self.cx.scaled(SETTLE) / 2 {
+            // The settle window counts from the intent, so it must not be old when the call is sent.
+            self.write_status(json!({"creation": {role.0: {"refused": true}}})).await?;
+            return Ok(false);
+        }
+        Ok(true)
     }
 
     /// What was managed, and what will be once this is done: an interrupted change loses neither.
@@ -79,13 +99,19 @@ impl Job<'_> {
     }
 
     /// Sends the create call and records what came of it, before anything else.
-    pub(super) async fn create(&mut self, call: &Call, role: Role, inputs: &Inputs) -> Answered<Created> {
+    pub(super) async fn create(
+        &mut self,
+        call: &Call,
+        role: Role,
+        inputs: &Inputs,
+        worker: Worker,
+    ) -> Answered<Created> {
         let (kind, call, spec, made) =
             (self.kind.clone(), call.clone(), inputs.spec.clone(), self.record.made());
         let (cx, object) = (self.cx.clone(), self.object.clone());
         let (answer, written) = self
             .detached(async move {
-                let _worker = cx.workers.acquire().await;
+                let _worker = worker;
                 let answer = kind.create(&call, role, &spec, &made).await;
                 let outcome = match &answer {
                     Ok(created) => json!({"id": created.id}),
@@ -229,7 +255,7 @@ async fn persist(
         match cx.cluster.patch_status(meta, object, status, |_| true).await {
             Err(ClusterError::Api(error)) => {
                 tracing::error!(%error, %status, "cannot record what AWS made; trying on");
-                tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+                tokio::time::sleep(Duration::from_secs(1)).await;
             }
             Err(ClusterError::Gone) => {
                 tracing::error!(%status, "the object was removed by force while AWS made its resource");

@@ -148,12 +148,9 @@ impl Resource for NatGateway {
         _: &Spec,
         changes: &Changes,
     ) -> Result<Progress> {
-        let parts = [
-            self.gateways.retag(call, id, changes).await,
-            self.retag_address(call, live.status.elastic_ip_allocation_id.as_deref(), changes).await,
-        ];
-        // Each part was tried, whatever became of the other.
-        parts.into_iter().collect::<Result<()>>()?;
+        // The gateway comes last: it is what is observed, so its tags say that the address has them.
+        self.retag_address(call, live.status.elastic_ip_allocation_id.as_deref(), changes).await?;
+        self.gateways.retag(call, id, changes).await?;
         Ok(Progress::Done)
     }
 

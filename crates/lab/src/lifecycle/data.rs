@@ -1,4 +1,4 @@
-//! What a data file holds. CONTRIBUTING.md shows one with each part explained.
+//! What a data file holds. `e2e/lifecycle/README.md` shows how one is written.
 //!
 //! `${status.vpcId}` in any text stands for that field of the object; `${VPC/other.status.vpcId}`
 //! for one of a prerequisite; `${vpc:/Tags/Key=team/Value}` for what a look finds there.
@@ -25,6 +25,9 @@ pub struct Lifecycle {
     /// What somebody else makes in AWS beforehand.
     #[serde(default)]
     pub prepare: Vec<Hand>,
+    /// Operations whose outcome takes AWS so many polls: states that take time.
+    #[serde(default)]
+    pub slow: BTreeMap<String, usize>,
     /// The object.
     pub manifest: Value,
     /// The status field that identifies the AWS resource, and is another after a loss.
@@ -36,8 +39,8 @@ pub struct Lifecycle {
     pub check: Vec<String>,
     /// Ways to see what AWS holds, by name.
     pub looks: BTreeMap<String, Look>,
-    /// Looks that find lists, and how many items these hold while the object lives. Once it is
-    /// gone, and never in between, they hold nothing, and never more.
+    /// Looks that find lists, and how many items these hold while the object lives; none once it
+    /// is gone.
     pub tally: BTreeMap<String, usize>,
     /// Its creation.
     pub create: Step,
@@ -61,6 +64,9 @@ pub struct Lifecycle {
     pub losses: Vec<Loss>,
     /// Its deletion.
     pub delete: Step,
+    /// What cannot be done to a field, and why: `drifts/masterUserPasswordRef: AWS never shows it`.
+    #[serde(default)]
+    pub exempt: BTreeMap<String, String>,
 }
 
 /// An emulator, by its name.
@@ -173,12 +179,15 @@ pub struct Refusal {
 
 /// A deletion in AWS by others.
 #[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Loss {
     /// How they do it.
     pub by: Vec<Hand>,
     /// The mutating calls that make it again.
     pub calls: Vec<String>,
+    /// It keeps its identifier: one that is made of names.
+    #[serde(default)]
+    pub same_identifier: bool,
     /// What AWS then holds.
     #[serde(default)]
     pub sees: Sees,

@@ -34,6 +34,9 @@ impl<'a> Drive<'a> {
 
     /// What comes before the object: what others make in AWS, and the prerequisites, until Ready.
     pub async fn prepare(&self) -> Result<()> {
+        for (operation, &polls) in &self.life.slow {
+            self.world.aws.slow(operation, polls);
+        }
         let nothing = Objects::default();
         for hand in &self.life.prepare {
             self.witness(&nothing).act(hand).await?;
@@ -59,9 +62,13 @@ impl<'a> Drive<'a> {
         Ok(())
     }
 
-    /// Waits until it is Ready at its newest generation.
+    /// Waits until it is Ready as it is now, not as the watch last saw it.
     pub async fn until_ready(&self) -> Result<Version> {
-        self.history.until_ready(PATIENCE, self.life.object()).await
+        let (kind, name) = (self.life.kind(), self.life.object());
+        let newest = self.world.api(kind).get(name).await?.metadata.generation;
+        let is_ready =
+            |version: &Version| version.object.metadata.generation >= newest && is_ready(&version.object);
+        self.history.until(PATIENCE, name, "Ready", is_ready).await
     }
 
     /// Merges into its spec.
@@ -113,6 +120,13 @@ impl<'a> Drive<'a> {
         Ok(id.with_context(|| format!("no {} in {:#}", self.life.identifier, object.data))?.to_owned())
     }
 
+    /// What the operator calls it: mostly the AWS id, for some kinds a name.
+    pub fn made(&self) -> Result<String> {
+        let object = self.object()?;
+        let id = object.data.pointer("/status/creation/main/id").and_then(Value::as_str);
+        Ok(id.with_context(|| format!("nothing was made: {:#}", object.data))?.to_owned())
+    }
+
     /// It and its prerequisites.
     pub async fn objects(&self) -> Result<Objects> {
         let mut objects = Objects::new(&self.object()?)?;
@@ -142,7 +156,8 @@ impl<'a> Drive<'a> {
     pub async fn ensure_tally(&self, alive: bool) -> Result<()> {
         let objects = self.objects().await?;
         for (look, &count) in &self.life.tally {
-            let (found, expected) = (self.witness(&objects).count(look).await?, if alive { count } else { 0 });
+            let (found, expected) =
+                (self.witness(&objects).count(look).await?, if alive { count } else { 0 });
             ensure!(found == expected, "AWS holds {found} of {look} and should hold {expected}");
         }
         Ok(())

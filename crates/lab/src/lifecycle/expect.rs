@@ -22,7 +22,9 @@ impl Witness<'_> {
     /// Does something in AWS.
     pub async fn act(&self, hand: &Hand) -> Result<()> {
         let with = self.fill(&hand.with).await?;
-        call(self.boto, &hand.call, with.clone()).await?.with_context(|| format!("{} with {with}", hand.call))?;
+        call(self.boto, &hand.call, with.clone())
+            .await?
+            .with_context(|| format!("{} with {with}", hand.call))?;
         Ok(())
     }
 

@@ -1,6 +1,6 @@
 //! The data files.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use serde_json::Value;
@@ -16,14 +16,9 @@ pub fn all() -> Result<Vec<Lifecycle>> {
     yaml_files(FOLDER)?.iter().map(|path| read(path)).collect()
 }
 
-/// The kinds that the chart installs.
-pub fn kinds_of_the_chart() -> Result<Vec<String>> {
-    let kind = |path: &std::path::PathBuf| {
-        let crd: Value = parse(path)?;
-        let kind = crd.pointer("/spec/names/kind").and_then(Value::as_str);
-        kind.map(str::to_owned).with_context(|| format!("{} names no kind", path.display()))
-    };
-    yaml_files(paths::CRDS)?.iter().map(kind).collect()
+/// The CustomResourceDefinitions of the chart.
+pub(super) fn crds() -> Result<Vec<Value>> {
+    yaml_files(paths::CRDS)?.iter().map(|path| parse(path)).collect()
 }
 
 fn read(path: &Path) -> Result<Lifecycle> {
@@ -37,7 +32,7 @@ fn parse<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T> {
     serde_yaml_ng::from_str(&text).with_context(|| format!("parse {}", path.display()))
 }
 
-fn yaml_files(folder: &str) -> Result<Vec<std::path::PathBuf>> {
+fn yaml_files(folder: &str) -> Result<Vec<PathBuf>> {
     let entries = std::fs::read_dir(paths::repository(folder)).with_context(|| format!("list {folder}"))?;
     let paths = entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
     let mut paths: Vec<_> =

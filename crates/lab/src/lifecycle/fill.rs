@@ -41,7 +41,9 @@ impl Objects {
 pub(super) fn placeholders(value: &Value) -> Vec<String> {
     let mut found = Vec::new();
     each_text(value, &mut |text| {
-        found.extend(text.split("${").skip(1).filter_map(|rest| rest.split_once('}')).map(|(name, _)| name.to_owned()));
+        found.extend(
+            text.split("${").skip(1).filter_map(|rest| rest.split_once('}')).map(|(name, _)| name.to_owned()),
+        );
     });
     found
 }
@@ -93,7 +95,8 @@ mod tests {
         let value = json!({"Ids": ["${status.id}", "${VPC/b.status.id}"], "N": "${status.count}", "T": "is ${status.id}"});
         let names = placeholders(&value);
         assert_eq!(names.len(), 4);
-        let filled = names.into_iter().map(|name| (name.clone(), objects.get(&name).unwrap().clone())).collect();
+        let filled =
+            names.into_iter().map(|name| (name.clone(), objects.get(&name).unwrap().clone())).collect();
         assert_eq!(fill(&value, &filled), json!({"Ids": ["vpc-1", "vpc-2"], "N": 3, "T": "is vpc-1"}));
         assert!(objects.get("VPC/c.status.id").is_err());
         assert!(objects.get("status.nothing").is_err());

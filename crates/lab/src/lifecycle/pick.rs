@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-/// The part of `value` at a path: a JSON pointer whose steps may also be `Key=team` (the first item
-/// of a list whose field has that value) and `*` (every item; the result is a list). What isn't
-/// there is null.
+/// The part of `value` at a path: a JSON pointer that may also step to some items of a list, and
+/// then gives a list (`*`: all; `*State.Name=up`: those of whose `State` the `Name` is `up`), or to
+/// the first such item (`Key=team`). What isn't there is null.
 #[must_use]
 pub fn pick(value: &Value, path: &str) -> Value {
     let steps = path.split('/').skip(1).map(|step| step.replace("~1", "/").replace("~0", "~"));
@@ -13,20 +13,27 @@ pub fn pick(value: &Value, path: &str) -> Value {
 
 fn walk(value: &Value, steps: &[String]) -> Value {
     let Some((step, rest)) = steps.split_first() else { return value.clone() };
-    let nothing = Value::Null;
-    match value {
-        Value::Array(items) if step == "*" => items.iter().map(|item| walk(item, rest)).collect(),
-        Value::Array(items) => walk(one(items, step).unwrap_or(&nothing), rest),
-        Value::Object(fields) => walk(fields.get(step).unwrap_or(&nothing), rest),
-        _ => Value::Null,
-    }
+    let next = match value {
+        Value::Array(items) => {
+            if let Some(which) = step.strip_prefix('*') {
+                let chosen = items.iter().filter(|item| which.is_empty() || is(item, which));
+                return chosen.map(|item| walk(item, rest)).collect();
+            }
+            let at = step.parse::<usize>().ok();
+            at.map_or_else(|| items.iter().find(|item| is(item, step)), |at| items.get(at))
+        }
+        value => value.get(step),
+    };
+    next.map_or(Value::Null, |next| walk(next, rest))
 }
 
-fn one<'a>(items: &'a [Value], step: &str) -> Option<&'a Value> {
-    match step.split_once('=') {
-        Some((key, text)) => items.iter().find(|item| item[key] == text),
-        None => items.get(step.parse::<usize>().ok()?),
-    }
+/// Whether an item is as `State.Name=up` says.
+fn is(item: &Value, which: &str) -> bool {
+    let Some((path, text)) = which.split_once('=') else { return false };
+    let found = item.pointer(&format!("/{}", path.replace('.', "/")));
+    found.is_some_and(|found| {
+        found.as_str() == Some(text) || serde_json::from_str(text).is_ok_and(|value: Value| value == *found)
+    })
 }
 
 /// Whether two values are the same where the order of a list means nothing.
@@ -52,14 +59,19 @@ mod tests {
     fn picks() {
         let vpc = json!({
             "Tags": [{"Key": "a/b", "Value": "1"}, {"Key": "c", "Value": "2"}],
-            "Blocks": [{"Cidr": "10.0.0.0/16"}, {"Cidr": "10.1.0.0/16"}],
+            "Blocks": [
+                {"Cidr": "10.0.0.0/16", "State": {"Code": "off"}},
+                {"Cidr": "10.1.0.0/16", "State": {"Code": "on"}, "Size": 16},
+            ],
         });
         for (path, expected) in [
             ("/Tags/Key=a~1b/Value", json!("1")),
             ("/Tags/Key=d/Value", Value::Null),
             ("/Tags/1/Value", json!("2")),
             ("/Blocks/*/Cidr", json!(["10.0.0.0/16", "10.1.0.0/16"])),
-            ("/Blocks/Cidr=10.1.0.0~116", json!({"Cidr": "10.1.0.0/16"})),
+            ("/Blocks/Cidr=10.1.0.0~116/State/Code", json!("on")),
+            ("/Blocks/*State.Code=on/Cidr", json!(["10.1.0.0/16"])),
+            ("/Blocks/Size=16/Cidr", json!("10.1.0.0/16")),
             ("/Nothing/here", Value::Null),
             ("", vpc.clone()),
         ] {

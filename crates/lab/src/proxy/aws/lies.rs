@@ -17,6 +17,20 @@ use super::xml::Element;
 pub(super) async fn refuse(world: &World, asked: &Asked) -> Result<Option<Answer>, Cut> {
     let value = |name: &str| asked.params.get(name).map(String::as_str).unwrap_or_default();
     let refusal = match asked.operation.as_str() {
+        // moto deletes a VPC with security groups of its own in it.
+        "DeleteVpc" => {
+            let vpc = value("VpcId");
+            let fields = [
+                ("Action", "DescribeSecurityGroups"),
+                ("Filter.1.Name", "vpc-id"),
+                ("Filter.1.Value.1", vpc),
+            ];
+            let groups = world.ask(asked, &fields).await?;
+            let set = groups.find("securityGroupInfo").map(Element::children).into_iter().flatten();
+            let mut ours = set.filter(|group| group.child_text("groupName").as_deref() != Some("default"));
+            let message = format!("The vpc '{vpc}' has dependencies and cannot be deleted.");
+            ours.next().map(|_| Answer::error(asked, 400, "DependencyViolation", &message))
+        }
         // moto and ministack delete a subnet with a NAT gateway in it.
         "DeleteSubnet" => {
             let subnet = value("SubnetId");

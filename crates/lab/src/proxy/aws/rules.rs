@@ -102,6 +102,8 @@ pub enum Action {
     ResetBefore,
     /// Let the effect happen, then close the connection without an answer.
     ResetAfter,
+    /// Let the effect happen, then answer 500 or 503.
+    ServerErrorAfter(u16),
     /// Let the effect happen, then hang for that long and close the connection.
     TimeoutAfterEffect(Duration),
     /// Let the call wait for that long.

@@ -71,6 +71,7 @@ impl Serve for SideDoor {
 enum Fate {
     Delivered,
     Lost(Duration),
+    Denied(u16),
 }
 
 impl World {
@@ -93,6 +94,10 @@ impl World {
                 tokio::time::sleep(after).await;
                 Err(Cut)
             }
+            Fate::Denied(status) => {
+                self.note(asked, "answer replaced");
+                Ok(Answer::server_error(asked, status))
+            }
         }
     }
 
@@ -111,6 +116,7 @@ impl World {
                 return Err(Cut);
             }
             Action::ResetAfter => Struck::Goes(Fate::Lost(Duration::ZERO)),
+            Action::ServerErrorAfter(status) => Struck::Goes(Fate::Denied(status)),
             Action::TimeoutAfterEffect(time) => Struck::Goes(Fate::Lost(time)),
             Action::Delay(time) => {
                 self.note(asked, "delayed");

@@ -1,0 +1,44 @@
+//! What AWS holds of everything that the demo makes.
+
+use std::collections::BTreeSet;
+
+use anyhow::{Context, Result};
+use lab::Boto;
+use serde_json::json;
+
+/// A list call: what it lists, service, operation, the list in its answer, and an item's id.
+const LISTS: [[&str; 5]; 7] = [
+    ["VPCs", "ec2", "describe_vpcs", "Vpcs", "VpcId"],
+    ["subnets", "ec2", "describe_subnets", "Subnets", "SubnetId"],
+    ["internet gateways", "ec2", "describe_internet_gateways", "InternetGateways", "InternetGatewayId"],
+    ["NAT gateways", "ec2", "describe_nat_gateways", "NatGateways", "NatGatewayId"],
+    ["Elastic IPs", "ec2", "describe_addresses", "Addresses", "AllocationId"],
+    ["security groups", "ec2", "describe_security_groups", "SecurityGroups", "GroupId"],
+    ["roles", "iam", "list_roles", "Roles", "RoleName"],
+];
+
+/// The ids of everything there is, list by list.
+pub struct Inventory(Vec<BTreeSet<String>>);
+
+impl Inventory {
+    /// Asks AWS.
+    pub async fn take(aws: &Boto) -> Result<Self> {
+        let mut lists = Vec::new();
+        for [_, service, operation, list, id] in LISTS {
+            let answer = aws.call(service, operation, json!({})).await?;
+            let items = answer[list].as_array().with_context(|| format!("{operation} without {list}"))?;
+            // A NAT gateway stays visible for an hour after it is deleted.
+            let living = items.iter().filter(|item| item["State"] != "deleted");
+            lists.push(living.filter_map(|item| Some(item.get(id)?.as_str()?.to_owned())).collect());
+        }
+        Ok(Self(lists))
+    }
+
+    /// What was not there before.
+    pub fn beyond(&self, before: &Self) -> Vec<(&'static str, Vec<String>)> {
+        let names = LISTS.map(|[name, ..]| name);
+        let lists =
+            self.0.iter().zip(&before.0).map(|(now, before)| now.difference(before).cloned().collect());
+        names.into_iter().zip(lists).collect()
+    }
+}
