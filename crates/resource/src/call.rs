@@ -2,13 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use std::collections::BTreeSet;
-
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::schema::pointer;
 use crate::schema::pointer;
 use crate::tags::Ownership;
 use crate::{Result, Secret, Secrets, Tags};
@@ -49,8 +46,6 @@ pub struct Call {
     pub spec: Value,
     /// The paths that the spec set at the last sync: what is no longer set is still to be cleared.
     pub managed: BTreeSet<String>,
-    /// The paths that the spec set at the last sync; see [`Call::has_set`].
-    pub managed: BTreeSet<String>,
     /// The secrets that were read for this call.
     pub secrets: Secrets,
 }
@@ -66,14 +61,6 @@ impl Call {
         let path = pointer("", field);
         let below = format!("{path}/");
         self.managed.iter().any(|managed| *managed == path || managed.starts_with(&below))
-    }
-
-    /// Whether a top-level field, or anything in it, was brought to AWS before. What is no longer in the
-    /// spec is worth reading then: it may have to be cleared.
-    pub fn has_set(&self, field: &str) -> bool {
-        let path = pointer("", field);
-        let below = format!("{path}/");
-        self.managed.contains(&path) || self.managed.iter().any(|managed| managed.starts_with(&below))
     }
 
     /// The secret of a field, by JSON pointer into the spec: `/masterUserPasswordRef`.

@@ -319,7 +319,6 @@ impl<'a> Job<'a> {
             tags: serde_json::from_value(tags).unwrap_or_default(),
             spec: inputs.spec.clone(),
             managed: self.record.managed.clone(),
-            managed: self.record.managed.clone(),
             secrets: inputs.secrets.clone(),
         }
     }
