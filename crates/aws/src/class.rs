@@ -7,7 +7,7 @@ use resource::Class;
 
 /// Error codes by class; the first that matches wins. A `*` at either end stands for anything.
 const CODES: &[(Class, &[&str])] = &[
-    (Class::TokenMismatch, &["IdempotentParameterMismatch*", "ClientTokenConflict"]),
+    (Class::TokenMismatch, &["IdempotentParameterMismatch*", "ClientTokenConflict*"]),
     (
         Class::Throttled,
         &[
@@ -231,6 +231,7 @@ mod tests {
             ("CreateVpc", "IdempotentParameterMismatch", 400, Class::TokenMismatch),
             ("CreateFileSystem", "IdempotentParameterMismatchException", 400, Class::TokenMismatch),
             ("CreateFleet", "ClientTokenConflict", 409, Class::TokenMismatch),
+            ("CreateResource", "ClientTokenConflictException", 400, Class::TokenMismatch),
             ("CreateVpc", "InternalError", 500, Class::Transient),
             ("CreateVpc", "Unavailable", 503, Class::Transient),
             ("CreateVpc", "RequestTimeout", 400, Class::Transient),

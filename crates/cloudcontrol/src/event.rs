@@ -1,7 +1,7 @@
 //! The progress of a request, as Cloud Control tells it.
 
 use aws_sdk_cloudcontrol::types::{HandlerErrorCode, OperationStatus, ProgressEvent};
-use resource::{Class, Error};
+use resource::{Class, Error, Result};
 
 /// How far a request is.
 #[derive(Debug)]
@@ -11,13 +11,23 @@ pub enum Progressed {
     /// Done; the identifier of the resource.
     Done(String),
     /// Failed for good.
-    Failed(Error),
+    Failed(Failure),
+}
+
+/// How a request failed.
+#[derive(Debug)]
+pub struct Failure {
+    /// AWS's words.
+    pub error: Error,
+    /// The resource that it may have left behind.
+    pub identifier: Option<String>,
 }
 
 /// Reads a progress event of an operation.
 pub fn read(operation: &str, event: Option<&ProgressEvent>) -> Progressed {
     let Some(event) = event else {
-        return Progressed::Failed(Error::new(Class::Transient, operation, "the answer tells no progress"));
+        let error = Error::new(Class::Transient, operation, "the answer tells no progress");
+        return Progressed::Failed(Failure { error, identifier: None });
     };
     match event.operation_status() {
         Some(OperationStatus::Success) => Progressed::Done(event.identifier().unwrap_or_default().to_owned()),
@@ -28,10 +38,25 @@ pub fn read(operation: &str, event: Option<&ProgressEvent>) -> Progressed {
     }
 }
 
-fn failure(operation: &str, event: &ProgressEvent) -> Error {
+/// The answer to a call that Cloud Control refuses at once, with the classes that only hold here.
+pub fn refine<T>(answer: Result<T>) -> Result<T> {
+    answer.map_err(|error| match error.code.as_str() {
+        // Another request on the same resource has not ended yet.
+        "ConcurrentOperationException" => error.class(Class::Busy),
+        "TypeNotFoundException" => error.class(Class::Invalid),
+        "GeneralServiceException" => error.class(Class::Transient),
+        _ => error,
+    })
+}
+
+fn failure(operation: &str, event: &ProgressEvent) -> Failure {
     let code = event.error_code().map(HandlerErrorCode::as_str).unwrap_or_default();
     let message = event.status_message().unwrap_or("AWS gives no reason").to_owned();
-    Error { code: code.to_owned(), ..Error::new(class(code), operation, message) }
+    Failure {
+        error: Error { code: code.to_owned(), ..Error::new(class(code), operation, message) },
+        // What exists already is not of this request.
+        identifier: event.identifier().filter(|_| code != "AlreadyExists").map(str::to_owned),
+    }
 }
 
 /// What a handler's error code means:
@@ -74,7 +99,7 @@ mod tests {
             .error_code(HandlerErrorCode::NotUpdatable)
             .status_message("Name is create-only")
             .build();
-        let Progressed::Failed(error) = read("UpdateResource", Some(&failed)) else { panic!() };
+        let Progressed::Failed(Failure { error, .. }) = read("UpdateResource", Some(&failed)) else { panic!() };
         assert_eq!((error.class, error.code.as_str()), (Class::Invalid, "NotUpdatable"));
         assert!(error.to_string().contains("Name is create-only"), "{error}");
     }

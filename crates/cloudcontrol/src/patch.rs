@@ -23,7 +23,7 @@ pub fn document(
     let places: Vec<_> =
         changes.iter().filter_map(|change| Some((change.path.strip_prefix(FIELD)?, change))).collect();
     let fixed: Vec<_> =
-        places.iter().map(|(place, _)| *place).filter(|place| schema.is_create_only(place)).collect();
+        places.iter().map(|(place, _)| *place).filter(|place| schema.is_fixed(place)).collect();
     if !fixed.is_empty() {
         return Err(Error::invalid(
             "UpdateResource",
@@ -33,11 +33,6 @@ pub fn document(
                 fixed.join(", ")
             ),
         ));
-    }
-    if !places.is_empty() && !schema.handles("update") {
-        let message =
-            format!("AWS cannot update a {type_name}: set desiredState back, or create the object anew");
-        return Err(Error::invalid("UpdateResource", message));
     }
     places.into_iter().map(|(place, change)| operation(call, target, place, change)).collect()
 }

@@ -7,7 +7,8 @@ use aws::{Answer, Clients};
 use aws_sdk_cloudcontrol::Client;
 use aws_sdk_cloudcontrol::types::Operation;
 use resource::record::Made;
-use resource::schema::{free_form, immutable, rule, tags};
+use resource::schema::{external_id, free_form, immutable, rule, tags};
+use resource::tags::UID_TAG;
 use resource::{
     Call, Candidate, Changes, Class, Created, Deletion, Error, Live, Meta, Observed, Phase, Polling,
     Progress, Protection, Reads, Resource, Result, Role, Tags,
@@ -17,8 +18,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use serde_with::skip_serializing_none;
 
-use crate::compare::as_desired;
-use crate::event::{Progressed, read};
+use crate::compare::{as_desired, reported, without_nulls, written};
+use crate::event::{Progressed, read, refine};
 use crate::patch;
 use crate::schema::TypeSchema;
 use crate::tags as type_tags;
@@ -30,6 +31,8 @@ pub(crate) struct CloudControlResource(pub(crate) Clients<Client>);
 const TOKEN_LIFETIME: Duration = Duration::from_secs(36 * 3600);
 /// What is recorded in place of the id while the request that creates it is under way.
 const REQUEST: &str = "request:";
+/// Where the desired state stands in the spec.
+const DESIRED: &str = "/desiredState";
 /// The codes that mean: there is no such resource.
 const ABSENT: &[&str] = &["ResourceNotFoundException"];
 
@@ -52,7 +55,7 @@ pub(crate) struct Spec {
     #[schemars(transform = free_form)]
     desired_state: Map<String, Value>,
     /// The identifier of an existing resource to adopt, its parts joined by |.
-    #[schemars(length(min = 1, max = 1024), transform = immutable)]
+    #[schemars(length(min = 1, max = 1024), transform = immutable, transform = external_id)]
     identifier: Option<String>,
     /// Tags of the resource, for types that take tags, beside those in desiredState. Tags that others put
     /// on it stay.
@@ -111,7 +114,24 @@ impl Resource for CloudControlResource {
             let message = format!("desiredState.{name} of a {} is made by AWS: leave it out", spec.type_name);
             return Err(Error::invalid("desiredState", message));
         }
-        Ok(spec)
+        let Value::Object(mut desired) = without_nulls(Value::Object(spec.desired_state)) else {
+            return Err(Error::invalid("desiredState", "must be a JSON object"));
+        };
+        let mut tags = type_tags::take(&schema, &mut desired)?;
+        tags.extend(spec.tags.unwrap_or_default());
+        Ok(Spec { desired_state: desired, tags: (!tags.is_empty()).then_some(tags), ..spec })
+    }
+
+    fn is_fixed(spec: &Spec, path: &str) -> bool {
+        let place = path.strip_prefix(DESIRED);
+        let schema = schema_of(&spec.type_name);
+        place.is_some_and(|place| schema.is_ok_and(|schema| schema.is_fixed(place)))
+    }
+
+    fn write_only(spec: &Spec) -> Vec<String> {
+        let Ok(schema) = schema_of(&spec.type_name) else { return Vec::new() };
+        let places = written(&schema, &spec.desired_state);
+        places.into_iter().map(|place| format!("{DESIRED}{place}")).collect()
     }
 
     async fn observe(
@@ -137,8 +157,11 @@ impl Resource for CloudControlResource {
     async fn find(&self, call: &Call, _: Role, spec: Option<&Spec>) -> Result<Vec<Candidate>> {
         let Some(spec) = spec else { return Ok(Vec::new()) };
         let schema = schema_of(&spec.type_name)?;
-        let identifier = spec.identifier.clone().or_else(|| schema.identifier(&spec.desired_state));
-        let Some(id) = identifier else { return Ok(Vec::new()) };
+        let Some(id) = schema.identifier(&spec.desired_state) else {
+            // Until a create call may have reached AWS, there is nothing to look for.
+            let may_exist = call.attempted_since.is_some() && is_found_by_tags(&schema);
+            return if may_exist { self.list(call, &schema, &spec.type_name).await } else { Ok(Vec::new()) };
+        };
         let properties = self.get(call, &spec.type_name, &id).await?;
         let candidate = |properties| Candidate {
             tags: type_tags::read(&schema, &properties),
@@ -150,24 +173,28 @@ impl Resource for CloudControlResource {
 
     async fn create(&self, call: &Call, _: Role, spec: &Spec, _: &Made) -> Result<Created<Spec, Status>> {
         let schema = schema_of(&spec.type_name)?;
-        if spec.identifier.is_some() {
-            let message =
-                "the resource named by identifier does not exist; leave identifier out to create one";
-            return Err(Error::invalid("GetResource", message));
-        }
-        let mut desired =
-            patch::with_secrets(call, "/desiredState", &Value::Object(spec.desired_state.clone()))?;
+        let mut desired = patch::with_secrets(call, DESIRED, &Value::Object(spec.desired_state.clone()))?;
         if let Some(name) = schema.tag_property() {
-            desired[name] = type_tags::write(&schema, &all_tags(&schema, call, spec));
+            desired[name] = type_tags::write(&schema, &call.tags);
         }
         let create = self.0.get(&call.scope).await?.create_resource().type_name(&spec.type_name);
         let create = create.desired_state(desired.to_string()).set_client_token(call.token());
-        let answer = create.send().await.answer()?;
-        match read("CreateResource", answer.progress_event()) {
-            Progressed::Running(token) => Ok(Created { id: format!("{REQUEST}{token}"), live: None }),
-            Progressed::Done(id) => Ok(Created { id, live: None }),
-            Progressed::Failed(error) => Err(error),
-        }
+        let answer = refine(create.send().await.answer()).map_err(|error| match error.class {
+            // Another request has this token, and what it made cannot be found: no other is sent.
+            Class::TokenMismatch if !is_found(&schema, spec) => error.class(Class::Exists),
+            _ => error,
+        })?;
+        let event = answer.progress_event();
+        let id = match read("CreateResource", event) {
+            Progressed::Done(id) => id,
+            Progressed::Running(token) => format!("{REQUEST}{token}"),
+            // Observed like one that fails later.
+            Progressed::Failed(failure) => match event.and_then(|event| event.request_token()) {
+                Some(token) => format!("{REQUEST}{token}"),
+                None => return Err(failure.error),
+            },
+        };
+        Ok(Created { id, live: None })
     }
 
     async fn update(
@@ -186,7 +213,7 @@ impl Resource for CloudControlResource {
         }
         let update = self.0.get(&call.scope).await?.update_resource().type_name(&target.type_name);
         let update = update.identifier(id).patch_document(Value::Array(document).to_string());
-        let answer = update.send().await.answer()?;
+        let answer = refine(update.send().await.answer())?;
         progress("UpdateResource", read("UpdateResource", answer.progress_event()))
     }
 
@@ -206,7 +233,7 @@ impl Resource for CloudControlResource {
             return Err(Error::invalid("DeleteResource", message));
         }
         let delete = self.0.get(&call.scope).await?.delete_resource().type_name(type_name).identifier(id);
-        match delete.send().await.answer_or_absent(ABSENT)? {
+        match refine(delete.send().await.answer_or_absent(ABSENT))? {
             Some(answer) => progress("DeleteResource", read("DeleteResource", answer.progress_event())),
             None => Ok(Progress::Done),
         }
@@ -221,7 +248,7 @@ impl Resource for CloudControlResource {
         left.retain(|key, _| !keys.contains(key));
         let patch = serde_json::json!([{"op": "replace", "path": format!("/{name}"), "value": type_tags::write(&schema, &left)}]);
         let update = self.0.get(&call.scope).await?.update_resource().type_name(type_name).identifier(id);
-        update.patch_document(patch.to_string()).send().await.answer_or_absent(ABSENT)?;
+        refine(update.patch_document(patch.to_string()).send().await.answer_or_absent(ABSENT))?;
         Ok(())
     }
 }
@@ -229,7 +256,7 @@ impl Resource for CloudControlResource {
 impl CloudControlResource {
     async fn get(&self, call: &Call, type_name: &str, id: &str) -> Result<Option<Map<String, Value>>> {
         let get = self.0.get(&call.scope).await?.get_resource().type_name(type_name).identifier(id);
-        let Some(answer) = get.send().await.answer_or_absent(ABSENT)? else { return Ok(None) };
+        let Some(answer) = refine(get.send().await.answer_or_absent(ABSENT))? else { return Ok(None) };
         let text = answer.resource_description().and_then(|resource| resource.properties()).unwrap_or("{}");
         let unreadable = |error: serde_json::Error| {
             Error::new(Class::Transient, "GetResource", format!("the properties are no JSON: {error}"))
@@ -237,9 +264,24 @@ impl CloudControlResource {
         serde_json::from_str(text).map(Some).map_err(unreadable)
     }
 
+    /// All of a type, with their tags. A list may not show them: each is read.
+    async fn list(&self, call: &Call, schema: &TypeSchema, type_name: &str) -> Result<Vec<Candidate>> {
+        let list = self.0.get(&call.scope).await?.list_resources().type_name(type_name);
+        let mut pages = list.into_paginator().items().send();
+        let mut found = Vec::new();
+        while let Some(listed) = pages.next().await {
+            let Some(id) = refine(listed.answer())?.identifier().map(str::to_owned) else { continue };
+            if let Some(properties) = self.get(call, type_name, &id).await? {
+                found.push(Candidate { tags: type_tags::read(schema, &properties), id, by_name: false });
+            }
+        }
+        Ok(found)
+    }
+
     async fn status(&self, call: &Call, token: &str) -> Result<(Progressed, bool)> {
         let client = self.0.get(&call.scope).await?;
-        let answer = client.get_resource_request_status().request_token(token).send().await.answer()?;
+        let status = client.get_resource_request_status().request_token(token);
+        let answer = refine(status.send().await.answer())?;
         let event = answer.progress_event();
         let is_deletion = event.and_then(|event| event.operation()) == Some(&Operation::Delete);
         let operation = event.and_then(|event| event.operation()).map_or("Request", Operation::as_str);
@@ -258,8 +300,41 @@ impl CloudControlResource {
                 under_way(call, None, token, spec, Phase::Busy("AWS is creating it".to_owned()))?
             }
             Progressed::Done(id) => Observed::Became(id),
-            Progressed::Failed(error) => Observed::Refused(error),
+            Progressed::Failed(failure) => match self.left_behind(call, failure.identifier, spec).await? {
+                Some(id) => Observed::Became(id),
+                None => Observed::Refused(failure.error),
+            },
         })
+    }
+
+    /// What a failed creation has left, where it is known to be ours: it is put right, not made again.
+    async fn left_behind(
+        &self,
+        call: &Call,
+        id: Option<String>,
+        spec: Option<&Spec>,
+    ) -> Result<Option<String>> {
+        let Some(id) = id else { return Ok(None) };
+        let type_name = type_name(call, spec)?;
+        let Some(properties) = self.get(call, &type_name, &id).await? else { return Ok(None) };
+        let tags = type_tags::read(&*schema_of(&type_name)?, &properties);
+        Ok((tags.get(UID_TAG) == Some(&call.ownership.uid)).then_some(id))
+    }
+
+    /// While it is updated, others still need what it shows.
+    async fn updating(
+        &self,
+        call: &Call,
+        id: &str,
+        token: &str,
+        spec: Option<&Spec>,
+    ) -> Result<Observed<Spec, Status>> {
+        let type_name = type_name(call, spec)?;
+        let Some(properties) = self.get(call, &type_name, id).await? else { return Ok(Observed::Absent) };
+        let mut live = live(call, &*schema_of(&type_name)?, &type_name, id, properties, spec);
+        live.status.request_token = Some(token.to_owned());
+        live.phase = Phase::Busy("AWS is updating it".to_owned());
+        Ok(live.into())
     }
 
     /// An update or a deletion; None once it has succeeded.
@@ -272,14 +347,13 @@ impl CloudControlResource {
     ) -> Result<Option<Observed<Spec, Status>>> {
         let (progressed, is_deletion) = self.status(call, token).await?;
         Ok(match progressed {
-            Progressed::Running(_) => {
-                let phase =
-                    if is_deletion { Phase::Deleting } else { Phase::Busy("AWS is updating it".to_owned()) };
-                Some(under_way(call, Some(id), token, spec, phase)?)
+            Progressed::Running(_) if is_deletion => {
+                Some(under_way(call, Some(id), token, spec, Phase::Deleting)?)
             }
+            Progressed::Running(_) => Some(self.updating(call, id, token, spec).await?),
             // Gone already is what a deletion wants.
-            Progressed::Failed(error) if is_deletion && error.class == Class::NotFound => None,
-            Progressed::Failed(error) => Some(Observed::Refused(error)),
+            Progressed::Failed(failure) if is_deletion && failure.error.class == Class::NotFound => None,
+            Progressed::Failed(failure) => Some(Observed::Refused(failure.error)),
             Progressed::Done(_) => None,
         })
     }
@@ -303,11 +377,14 @@ fn type_name(call: &Call, spec: Option<&Spec>) -> Result<String> {
     spec.map(|spec| spec.type_name.clone()).or_else(last).ok_or_else(missing)
 }
 
-/// The tags of our spec and those that stand in the desired state itself.
-fn all_tags(schema: &TypeSchema, call: &Call, spec: &Spec) -> Tags {
-    let mut all = type_tags::read(schema, &spec.desired_state);
-    all.extend(call.tags.clone());
-    all
+/// Whether what a lost create call has made can be found among all of its type.
+fn is_found_by_tags(schema: &TypeSchema) -> bool {
+    schema.tag_property().is_some() && schema.handles("list")
+}
+
+/// Whether what a lost create call has made can be found again without its token.
+fn is_found(schema: &TypeSchema, spec: &Spec) -> bool {
+    schema.identifier(&spec.desired_state).is_some() || is_found_by_tags(schema)
 }
 
 fn progress(operation: &str, progressed: Progressed) -> Result<Progress> {
@@ -317,7 +394,7 @@ fn progress(operation: &str, progressed: Progressed) -> Result<Progress> {
         }
         Progressed::Running(token) => Ok(Progress::Pending(token)),
         Progressed::Done(_) => Ok(Progress::Done),
-        Progressed::Failed(error) => Err(error),
+        Progressed::Failed(failure) => Err(failure.error),
     }
 }
 
@@ -352,20 +429,14 @@ fn live(
 ) -> Live<Spec, Status> {
     let nothing = Map::new();
     let wanted = spec.map_or(&nothing, |spec| &spec.desired_state);
+    let properties = reported(wanted, properties);
     let mut shown = as_desired(schema, wanted, &properties);
-    let mut held = type_tags::read(schema, &properties);
-    match schema.tag_property() {
-        // Tags that stand in the desired state are wanted as tags are: others stay beside them.
-        Some(name) => {
-            let named = type_tags::read(schema, wanted);
-            if named.iter().all(|(key, value)| held.get(key) == Some(value)) && wanted.contains_key(name) {
-                shown.insert(name.to_owned(), wanted[name].clone());
-            }
-        }
-        // A type without tags bears none; nothing is to be put right about that.
-        None => held.clone_from(&call.tags),
+    if let Some(name) = schema.tag_property() {
+        shown.remove(name);
     }
-    if !schema.tags_can_change() {
+    let mut held = type_tags::read(schema, &properties);
+    // Nothing is to be put right about tags that the type cannot bear, or not change.
+    if schema.tag_property().is_none() || !schema.tags_can_change() {
         held.extend(call.tags.clone());
     }
     Live {

@@ -46,6 +46,11 @@ impl TypeSchema {
         self.lists("createOnlyProperties", pointer)
     }
 
+    /// Whether AWS cannot change a property once the resource is made.
+    pub fn is_fixed(&self, pointer: &str) -> bool {
+        self.is_create_only(pointer) || !self.handles("update")
+    }
+
     /// Whether a property is written and never read back.
     pub fn is_write_only(&self, pointer: &str) -> bool {
         self.lists("writeOnlyProperties", pointer)
@@ -58,9 +63,7 @@ impl TypeSchema {
 
     /// The identifier that a desired state gives itself; None where AWS makes a part of it.
     pub fn identifier(&self, desired: &Map<String, Value>) -> Option<String> {
-        let parts = self.0["primaryIdentifier"].as_array()?;
-        let parts = parts.iter().map(|part| {
-            let pointer = part.as_str()?.strip_prefix("/properties")?;
+        let parts = self.identifying().map(|pointer| {
             match Value::Object(desired.clone()).pointer(pointer)? {
                 Value::String(text) => Some(text.clone()),
                 Value::Number(number) => Some(number.to_string()),
@@ -70,21 +73,31 @@ impl TypeSchema {
         parts.collect::<Option<Vec<_>>>().filter(|parts| !parts.is_empty()).map(|parts| parts.join("|"))
     }
 
-    /// The property that holds the tags, where the type takes tags.
+    /// The property that holds the tags, where the type takes tags that have a key and a value and
+    /// nothing else.
     pub fn tag_property(&self) -> Option<&str> {
         let tagging = &self.0["tagging"];
-        if tagging["taggable"] == false {
+        if tagging["taggable"] == false || self.0["taggable"] == false {
             return None;
         }
         let name =
             tagging["tagProperty"].as_str().unwrap_or("/properties/Tags").strip_prefix("/properties/")?;
-        self.0["properties"].get(name).map(|_| name)
+        let part = self.resolved(self.0["properties"].get(name)?);
+        let fields = self.resolved(&part["items"])["properties"].as_object();
+        let is_plain = fields.is_none_or(|fields| fields.len() == 2 && fields.contains_key("Key"));
+        is_plain.then_some(name)
     }
 
     /// Whether the tags are a list of `{Key, Value}`; otherwise they are a map.
     pub fn tags_are_list(&self) -> bool {
         let part = self.tag_property().and_then(|name| self.0["properties"].get(name));
         part.is_some_and(|part| self.resolved(part)["type"] == "array")
+    }
+
+    /// The properties that identify a resource, by JSON pointer.
+    pub fn identifying(&self) -> impl Iterator<Item = &str> {
+        let parts = self.0["primaryIdentifier"].as_array().into_iter().flatten();
+        parts.filter_map(|part| part.as_str()?.strip_prefix("/properties"))
     }
 
     /// Whether tags can be changed after creation.
@@ -158,6 +171,13 @@ mod tests {
         let stage = schema("AWS::ApiGateway::Stage");
         let desired = desired(json!({"RestApiId": "api", "StageName": "prod"}));
         assert_eq!(stage.identifier(&desired).as_deref(), Some("api|prod"));
+    }
+
+    #[test]
+    fn tags_that_are_more_than_key_and_value_are_a_property_like_others() {
+        assert_eq!(schema("AWS::AutoScaling::AutoScalingGroup").tag_property(), None);
+        assert_eq!(schema("AWS::SSM::Parameter").tag_property(), Some("Tags"));
+        assert_eq!(schema("AWS::CloudFront::PublicKey").tag_property(), None);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Tags as a type's schema wants them: a list of `{Key, Value}` or a map.
 
-use resource::Tags;
+use resource::{Error, Result, Tags};
 use serde_json::{Map, Value, json};
 
 use crate::schema::TypeSchema;
@@ -20,6 +20,26 @@ pub fn read(schema: &TypeSchema, properties: &Map<String, Value>) -> Tags {
             .map(|(key, value)| (key.clone(), value.as_str().unwrap_or_default().to_owned()))
             .collect(),
         _ => Tags::new(),
+    }
+}
+
+/// Takes the tags out of a desired state: they are compared one by one, as all tags are.
+///
+/// # Errors
+/// Where they are not plain.
+pub fn take(schema: &TypeSchema, desired: &mut Map<String, Value>) -> Result<Tags> {
+    let held = schema.tag_property().and_then(|name| desired.remove(name));
+    let plain = |value: &Value| match value {
+        Value::String(text) => Ok(text.clone()),
+        Value::Number(_) | Value::Bool(_) => Ok(value.to_string()),
+        _ => Err(Error::invalid("desiredState", "a tag needs a plain value; a secret is no tag")),
+    };
+    match held {
+        Some(Value::Object(map)) => map.iter().map(|(key, value)| Ok((key.clone(), plain(value)?))).collect(),
+        Some(Value::Array(list)) => {
+            list.iter().map(|tag| Ok((plain(&tag["Key"])?, plain(&tag["Value"])?))).collect()
+        }
+        _ => Ok(Tags::new()),
     }
 }
 

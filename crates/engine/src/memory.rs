@@ -1,7 +1,7 @@
 //! What the operator remembers of an object between reconciles. All of it can be lost: after a
 //! restart everything that matters is in the object's status.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -21,6 +21,8 @@ pub struct Memory {
     pub deleted: HashSet<String>,
     /// The fingerprints of the secrets that were sent, by path.
     pub sent: HashMap<String, String>,
+    /// The paths that a request under way takes away.
+    pub removing: BTreeSet<String>,
     /// The resource version of our last write: an older cache has not seen it.
     pub written: u64,
     /// The last event published, so that a retry does not repeat it.

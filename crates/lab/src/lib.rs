@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 pub mod aws;
+pub mod cloudcontrol;
 pub mod cluster;
 pub mod control_plane;
 pub mod crash;
@@ -30,6 +31,7 @@ pub mod wait;
 pub mod world;
 
 pub use aws::{AwsError, Boto};
+pub use cloudcontrol::CloudControl;
 pub use control_plane::ControlPlane;
 pub use emulator::Emulator;
 pub use history::History;

@@ -9,6 +9,7 @@ use kube::{Api, Client};
 use serde_json::{Value, json};
 
 use crate::aws::Boto;
+use crate::cloudcontrol::CloudControl;
 use crate::cluster;
 use crate::control_plane::ControlPlane;
 use crate::emulator::{Emulator, Flavor};
@@ -29,6 +30,8 @@ pub struct World {
     pub control_plane: ControlPlane,
     /// What stands for AWS.
     pub emulator: Emulator,
+    /// The part of AWS that no emulator has.
+    pub cloud_control: CloudControl,
     /// Between operator and emulator.
     pub aws: AwsProxy,
     /// Between operator and API server.
@@ -51,7 +54,9 @@ impl World {
         cluster::install_rbac(&control_plane).await?;
         let ca = std::fs::read(control_plane.ca()).context("read the API server's certificate")?;
         let kube = KubeProxy::start(&control_plane.url(), &ca);
-        let aws = AwsProxy::start(&emulator.endpoint());
+        let cloud_control = CloudControl::start();
+        let others = [("cloudcontrolapi", cloud_control.endpoint())];
+        let aws = AwsProxy::start_with(&emulator.endpoint(), &others);
         let client = control_plane.admin_client().await?;
         let kubeconfig = control_plane.kubeconfig(User::Operator, Some(&kube.endpoint()))?;
         let config = OperatorConfig::new(kubeconfig, aws.endpoint())
@@ -61,9 +66,12 @@ impl World {
         Ok(Self {
             namespace: cluster::namespace(&client, "test").await?,
             // What the proxy adds to EKS is seen, and changed, through it alone.
-            boto: Boto::new(emulator.endpoint()).with("eks", aws.side_door()),
+            boto: Boto::new(emulator.endpoint())
+                .with("eks", aws.side_door())
+                .with("cloudcontrol", cloud_control.endpoint()),
             control_plane,
             emulator,
+            cloud_control,
             aws,
             kube,
             client,

@@ -112,6 +112,16 @@ pub struct Difference {
     pub target: Value,
 }
 
+impl Difference {
+    /// Sets apart the changes that a kind knows to be impossible.
+    pub fn forbid(&mut self, is_fixed: impl Fn(&str) -> bool) {
+        let changes = std::mem::take(&mut self.changes.0);
+        let (fixed, possible): (Vec<_>, _) = changes.into_iter().partition(|change| is_fixed(&change.path));
+        self.changes = Changes(possible);
+        self.forbidden.extend(fixed);
+    }
+}
+
 /// Compares what is wanted with what is live.
 ///
 /// * `want`: canonical, references resolved, with *all* tags that are ours.
@@ -128,6 +138,17 @@ pub fn diff(
     let mut walk = Walk { managed, partial, changes: Vec::new(), forbidden: Vec::new() };
     let target = walk.object(schema, "", want, live, false);
     Difference { changes: Changes(walk.changes), forbidden: walk.forbidden, target }
+}
+
+/// Of what differs, just what stands in the way of a deletion: it is put right while deleting, too.
+pub fn unblocking(schema: &Value, want: &Value, live: &Value) -> Changes {
+    let none = BTreeSet::new();
+    let all = diff(schema, want, live, &none, &none).changes;
+    let marked = |change: &Change| {
+        let field = change.path.split('/').nth(1).unwrap_or_default();
+        schema::properties(schema).any(|(name, part)| name == field && schema::is(part, schema::UNBLOCKS_DELETION))
+    };
+    Changes(all.0.into_iter().filter(marked).collect())
 }
 
 /// The paths that a spec sets: what is ours to keep, and to put back once it is gone.
@@ -229,12 +250,10 @@ impl Walk<'_> {
             self.free_value(path, want, live);
         }
         let below = format!("{path}/");
-        let dropped: Vec<_> =
-            self.managed.iter().filter_map(|managed| managed.strip_prefix(&below)).collect();
-        for rest in dropped {
-            let place = format!("/{rest}");
-            let wanted = want.and_then(|want| want.pointer(&place));
-            if let (None, Some(has)) = (wanted, live.pointer(&place)) {
+        let dropped = self.managed.iter().filter_map(|managed| managed.strip_prefix(&below));
+        let dropped: BTreeSet<_> = dropped.filter_map(|rest| topmost_unwanted(want, rest)).collect();
+        for place in dropped {
+            if let Some(has) = live.pointer(&place) {
                 self.put(format!("{path}{place}"), Value::Null, has.clone());
             }
         }
@@ -317,6 +336,14 @@ impl Walk<'_> {
     fn put(&mut self, path: String, want: Value, live: Value) {
         self.changes.push(Change { path, want, live, add: Vec::new(), remove: Vec::new() });
     }
+}
+
+/// The place on the way down a path, given without its first slash, from which on nothing is wanted.
+/// An object that is taken out goes as a whole, not field by field.
+fn topmost_unwanted(want: Option<&Value>, rest: &str) -> Option<String> {
+    let ends = rest.match_indices('/').map(|(end, _)| end).chain([rest.len()]);
+    let mut places = ends.map(|end| format!("/{}", &rest[..end]));
+    places.find(|place| want.and_then(|want| want.pointer(place)).is_none())
 }
 
 /// What a removed field goes back to. None: it becomes unmanaged.

@@ -109,6 +109,16 @@ pub trait Kind: Send + Sync + 'static {
     /// The spec as AWS would write it (case, host bits of a CIDR, one rule for each source).
     /// Fails, before any call, on what AWS could only refuse.
     fn canonical(&self, spec: Value) -> Result<Value>;
+    /// Whether AWS cannot change what stands at this path of the spec once it is made; beside what the
+    /// schema marks as immutable.
+    fn is_fixed(&self, _spec: &Value, _path: &str) -> bool {
+        false
+    }
+    /// The paths of this spec that are sent and never read back, beside secrets: they are sent when
+    /// they change, in an update of their own.
+    fn write_only(&self, _spec: &Value) -> Vec<String> {
+        Vec::new()
+    }
     /// What AWS has of a role already made. `spec` is None while an object with a broken spec is
     /// deleted; it only tells which optional parts are worth reading.
     async fn observe(&self, call: &Call, role: Role, id: &str, spec: Option<&Value>) -> Result<Observed>;

@@ -33,6 +33,9 @@ pub const SECRET: &str = "x-konfig-secret";
 /// for values from other objects and from Secrets.
 pub const FREE_FORM: &str = "x-konfig-free-form";
 
+/// Marks the field that names an existing AWS resource to adopt.
+pub const EXTERNAL_ID: &str = "x-konfig-external-id";
+
 /// Every annotation starts with this.
 const PREFIX: &str = "x-konfig-";
 
@@ -84,6 +87,11 @@ pub fn free_form(schema: &mut Schema) {
     schema.remove("additionalProperties");
     schema.insert("type".to_owned(), "object".into());
     schema.insert("x-kubernetes-preserve-unknown-fields".to_owned(), Value::Bool(true));
+}
+
+/// The field names an existing AWS resource to adopt.
+pub fn external_id(schema: &mut Schema) {
+    schema.insert(EXTERNAL_ID.to_owned(), Value::Bool(true));
 }
 
 /// The map holds the resource's tags.
@@ -180,6 +188,11 @@ pub fn published(schema: &Value) -> Value {
 /// The path below `base` to `field`, as a JSON pointer.
 pub fn pointer(base: &str, field: &str) -> String {
     format!("{base}/{}", field.replace('~', "~0").replace('/', "~1"))
+}
+
+/// Whether a path is another one, or leads to something below it.
+pub fn is_at_or_below(base: &str, path: &str) -> bool {
+    path.strip_prefix(base).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// Where the tags stand in a spec of this schema.

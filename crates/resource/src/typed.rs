@@ -39,6 +39,16 @@ pub trait Resource: Sized + Send + Sync + 'static {
         Ok(spec)
     }
 
+    /// Whether AWS cannot change what stands at this path of the spec once it is made.
+    fn is_fixed(_spec: &Self::Spec, _path: &str) -> bool {
+        false
+    }
+
+    /// The paths of this spec that are sent and never read back, beside secrets.
+    fn write_only(_spec: &Self::Spec) -> Vec<String> {
+        Vec::new()
+    }
+
     /// What AWS has of a role already made.
     fn observe(
         &self,
@@ -169,6 +179,14 @@ impl<R: Resource> Kind for Erased<R> {
 
     fn canonical(&self, spec: Value) -> Result<Value> {
         write("spec", R::canonical(read("spec", &spec)?)?)
+    }
+
+    fn is_fixed(&self, spec: &Value, path: &str) -> bool {
+        read("spec", spec).is_ok_and(|spec| R::is_fixed(&spec, path))
+    }
+
+    fn write_only(&self, spec: &Value) -> Vec<String> {
+        read("spec", spec).map(|spec| R::write_only(&spec)).unwrap_or_default()
     }
 
     async fn observe(&self, call: &Call, role: Role, id: &str, spec: Option<&Value>) -> Result<Observed> {

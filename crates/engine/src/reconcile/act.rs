@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use resource::condition::{Reason, Verdict};
 use resource::decide::{Decision, Ground, Sight, Until, Wait};
-use resource::diff::{Difference, managed_paths};
+use resource::diff::{self, Difference, managed_paths};
 use resource::record::{Corrections, Creation};
 use resource::schedule::{self, SETTLE_POLL};
 use resource::{Call, Class, Error, Live, Observed, Phase, Progress, Role, tags};
@@ -207,6 +207,7 @@ impl Job<'_> {
             )
             .await?;
         }
+        let call = &self.with_carried(call, inputs, changes).await?;
         match self.update(call, live, &difference.target, changes).await? {
             Ok(progress) => {
                 self.put(call, progress, live, inputs, difference, corrections, is_drift, interval).await
@@ -247,6 +248,8 @@ impl Job<'_> {
                 until: Until::Polled,
             };
             self.known.remove(&Role::MAIN);
+            let removed = difference.changes.iter().filter(|change| change.want.is_null());
+            self.memory.removing = removed.map(|change| change.path.clone()).collect();
             return self.wait(wait, Some(live)).await;
         }
         self.settle(call, Some(live), inputs, difference, corrections, interval).await
@@ -295,9 +298,11 @@ impl Job<'_> {
 
     /// Gives AWS secrets that changed, in a call of their own.
     async fn rotate(&mut self, call: &Call, live: &Live, inputs: &Inputs, paths: &[String]) -> Acted {
-        let named = paths.join(", ");
+        let is_secret = inputs.secret_uses.iter().any(|used| paths.contains(&used.path));
+        let (happening, what) = if is_secret { ("SecretRotated", "secret of ") } else { ("Updated", "") };
+        let named = format!("{what}{}", paths.join(", "));
         self.intend_secrets(inputs, paths).await?;
-        self.announce(Reason::Updating, &format!("AWS is given the changed secret of {named}")).await?;
+        self.announce(Reason::Updating, &format!("AWS is given the changed {named}")).await?;
         let progress = match self.update(call, live, &inputs.spec, &secrets::changes(paths)).await? {
             Ok(progress) => progress,
             Err(error) => return self.fail(error, Verb::Update).await.map(Step::End),
@@ -305,14 +310,14 @@ impl Job<'_> {
         self.sent_secrets(inputs, paths);
         self.known.remove(&Role::MAIN);
         self.publish(Happening::normal(
-            "SecretRotated",
-            format!("AWS was given the changed secret of {named}"),
+            happening,
+            format!("AWS was given the changed {named}"),
         ))
         .await;
         if progress == Progress::Done {
             return Ok(Step::Again);
         }
-        let message = format!("AWS is applying the changed secret of {named}");
+        let message = format!("AWS is applying the changed {named}");
         self.wait(Wait { reason: Reason::Updating, message, until: Until::Polled }, Some(live)).await
     }
 
@@ -386,6 +391,19 @@ impl Job<'_> {
             return self.report(Verdict::stalled(HELD), Some(live), Next::OnChange).await.map(Step::End);
         }
         self.announce(Reason::Deleting, "AWS is asked to delete it").await?;
+        // What the user set meanwhile to let it go (deletionProtection off) counts, too.
+        let unblocking = diff::unblocking(self.kind.schema(), &call.spec, &live.spec);
+        if !unblocking.is_empty() {
+            match self.update(call, live, &call.spec, &unblocking).await? {
+                Ok(Progress::Done) => {}
+                Ok(_) => {
+                    let message = format!("AWS is changing {}, then it is deleted", unblocking.paths().join(", "));
+                    let wait = Wait { reason: Reason::Deleting, message, until: Until::Polled };
+                    return self.wait(wait, None).await;
+                }
+                Err(error) => return self.fail(error, Verb::Delete).await.map(Step::End),
+            }
+        }
         match self.delete(call, role, live).await? {
             Ok(Progress::Done) => {
                 self.memory.failures = 0;

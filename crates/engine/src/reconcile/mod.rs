@@ -250,7 +250,11 @@ impl<'a> Job<'a> {
             Err(Ok(_)) if self.allowed().release => return self.leave_in_aws().await,
             Err(verdict) => return self.retry(verdict).await,
         };
-        let inputs = self.last_inputs();
+        let mut inputs = self.last_inputs();
+        // Nothing is sent any more, but AWS's words may still quote them.
+        if let Ok(Read::Done) = self.read_secrets(&mut inputs).await? {
+            self.secrets = inputs.secrets.clone();
+        }
         let call = self.call(&scope, &inputs);
         let roles = self.kind.roles(None);
         for _ in 0..STEPS {
@@ -290,7 +294,9 @@ impl<'a> Job<'a> {
 
     fn allowed(&self) -> Allowed<'_> {
         let adopt_unowned = self.cx.options.adopt_unowned;
-        self.object.wishes().allowed(self.record.adopted, self.meta().precious, adopt_unowned)
+        let wishes = self.object.wishes();
+        let allowed = wishes.allowed(self.record.adopted, self.meta().precious, adopt_unowned);
+        Allowed { external_id: self.external_id().is_some(), ..allowed }
     }
 
     /// The spec, with what it set at the last sync and no longer does at its default: a part that
@@ -302,7 +308,10 @@ impl<'a> Job<'a> {
     fn difference(&self, sights: &BTreeMap<Role, Sight>, inputs: &Inputs) -> Difference {
         match sights.get(&Role::MAIN) {
             Some(Sight::Live(live)) => {
-                diff(self.kind.schema(), &inputs.spec, &live.spec, &self.record.managed, &inputs.partial)
+                let (schema, managed) = (self.kind.schema(), &self.record.managed);
+                let mut difference = diff(schema, &inputs.spec, &live.spec, managed, &inputs.partial);
+                difference.forbid(|path| self.kind.is_fixed(&inputs.spec, path));
+                difference
             }
             _ => Difference::default(),
         }
@@ -407,6 +416,16 @@ impl<'a> Job<'a> {
         if let Ok(record) = self.object.record() {
             self.record = record;
         }
+    }
+
+    /// What exists in AWS and is to be adopted: by the annotation, or by the field for that.
+    fn external_id(&self) -> Option<&str> {
+        let mut fields = schema::properties(self.kind.schema());
+        let by_field = || {
+            let (field, _) = fields.find(|(_, part)| schema::is(part, schema::EXTERNAL_ID))?;
+            self.object.spec().get(field)?.as_str()
+        };
+        self.object.wishes().external_id().or_else(by_field)
     }
 
     fn has_tags(&self) -> bool {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use resource::decide::{Claimed, Sight};
 use resource::record::Creation;
+use resource::schema::is_at_or_below;
 use resource::tags::{OWNER_TAG, UID_TAG, parse_owner};
 use resource::{Call, Candidate, Error, Observed, Phase, Result, Role};
 use serde_json::{Value, json};
@@ -42,7 +43,7 @@ impl Job<'_> {
             }
         }
         // What is adopted by id has all that it needs: nothing is made for it.
-        let adopting = self.object.wishes().external_id().is_some();
+        let adopting = self.external_id().is_some();
         for &role in roles.iter().filter(|role| !adopting || **role == Role::MAIN) {
             if sights.contains_key(&role) {
                 continue;
@@ -105,7 +106,7 @@ impl Job<'_> {
                 Observed::Live(live) => {
                     let is_done = !matches!(live.phase, Phase::Busy(_) | Phase::Deleting);
                     if is_done && call.request.is_some() {
-                        self.write_status(json!({"creation": {role.0: {"request": null}}})).await?;
+                        self.request_done(role).await?;
                     }
                     return Ok(Ok(Sight::Live(live)));
                 }
@@ -115,6 +116,8 @@ impl Job<'_> {
                 }
                 Observed::Became(id) => self.write_status(json!({"creation": {role.0: {"id": id}}})).await?,
                 Observed::Refused(error) => {
+                    self.memory.removing.clear();
+                    self.memory.sent.clear();
                     let ended = match &call.request {
                         Some(_) => json!({"request": null}),
                         None => json!({"id": null, "refused": true}),
@@ -124,6 +127,18 @@ impl Job<'_> {
                 }
             }
         }
+    }
+
+    /// What the request took away is no longer ours to take away: AWS may show a value of its own there.
+    async fn request_done(&mut self, role: Role) -> std::result::Result<(), ClusterError> {
+        let removed = std::mem::take(&mut self.memory.removing);
+        let is_removed = |path: &&String| removed.iter().any(|removed| is_at_or_below(removed, path));
+        let left: Vec<_> = self.record.managed.iter().filter(|path| !is_removed(path)).collect();
+        let mut status = json!({"creation": {role.0: {"request": null}}});
+        if left.len() < self.record.managed.len() {
+            status["managed"] = json!(left);
+        }
+        self.write_status(status).await
     }
 
     /// A claim that no longer counts is as good as none: left to the diff, which puts ours there.
@@ -143,7 +158,7 @@ impl Job<'_> {
         let open = self.record.creation(role).filter(|creation| !creation.refused);
         let call = &Call { attempted_since: open.map(Creation::attempted_since), ..call.clone() };
         let mut found = aws!(self.kind.find(call, role, spec).await);
-        let named = self.object.wishes().external_id();
+        let named = self.external_id();
         if let Some(id) = named.filter(|_| role == Role::MAIN && !self.object.is_deleting()) {
             if !found.iter().any(|candidate| candidate.id == id) {
                 found.push(aws!(self.named(call, id, spec).await));
@@ -158,13 +173,13 @@ impl Job<'_> {
         Ok(Ok(claimed))
     }
 
-    /// What the annotation `external-id` names.
+    /// What the annotation `external-id`, or the spec's field for that, names.
     async fn named(&self, call: &Call, id: &str, spec: Option<&Value>) -> Result<Candidate> {
         match self.kind.observe(call, Role::MAIN, id, spec).await? {
             Observed::Live(live) => Ok(Candidate { id: id.to_owned(), tags: live.tags, by_name: true }),
             _ => Err(Error::invalid(
                 "external-id",
-                format!("{id}, named by the annotation aws.konfig.io/external-id, does not exist in AWS"),
+                format!("{id}, which is to be adopted, does not exist in AWS"),
             )),
         }
     }

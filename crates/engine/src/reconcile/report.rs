@@ -83,7 +83,6 @@ impl Job<'_> {
 
     /// A call failed: what that means for the object, and when to try again.
     pub(super) async fn fail(&mut self, error: Error, verb: Verb) -> Result<Ended, ClusterError> {
-        let error = Error { message: self.secrets.scrub(&error.message), ..error };
         self.fail_seeing(None, error, verb).await
     }
 
@@ -94,6 +93,7 @@ impl Job<'_> {
         error: Error,
         verb: Verb,
     ) -> Result<Ended, ClusterError> {
+        let error = Error { message: self.secrets.scrub(&error.message), ..error };
         tracing::warn!(
             operation = error.operation,
             code = error.code,
@@ -175,7 +175,8 @@ impl Job<'_> {
         if let Some(live) = live {
             // A field that AWS no longer shows goes.
             for (field, _) in schema::properties(self.kind.status_schema()) {
-                status.insert(field.clone(), live.status.get(field).cloned().unwrap_or_default());
+                let shown = live.status.get(field).cloned().unwrap_or_default();
+                status.insert(field.clone(), replaced(&self.object.status()[field], shown));
             }
         }
         if let Some(creation) = self.record.creation.values().next() {
@@ -219,11 +220,15 @@ impl Job<'_> {
 }
 
 /// A map that takes another's place in a merge patch: what is no longer in it is struck out.
-fn replaced(before: &Value, mut after: Value) -> Value {
-    for key in before.as_object().into_iter().flatten().map(|(key, _)| key) {
-        if after.get(key).is_none() {
-            after[key.as_str()] = Value::Null;
+fn replaced(before: &Value, after: Value) -> Value {
+    match (before, after) {
+        (Value::Object(before), Value::Object(mut after)) => {
+            for (key, before) in before {
+                let value = after.remove(key).map(|after| replaced(before, after));
+                after.insert(key.clone(), value.unwrap_or_default());
+            }
+            Value::Object(after)
         }
+        (_, after) => after,
     }
-    after
 }

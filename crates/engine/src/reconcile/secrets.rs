@@ -6,14 +6,18 @@
 use std::collections::BTreeMap;
 
 use resource::decide::Ground;
+use resource::schema::is_at_or_below;
 use resource::record::Fingerprint;
-use resource::{Changes, Error, Role};
+use resource::{Call, Changes, Error, Role, Secret};
 use serde_json::{Value, json};
 
 use super::Job;
 use super::resolve::{Inputs, SecretUse, hash_of};
 use crate::cluster::ClusterError;
 use crate::secrets::{Fingerprints, key_of};
+
+/// The source of what stands in the spec itself.
+const SPEC: &str = "spec";
 
 /// What reading the Secrets led to.
 pub(super) enum Read {
@@ -29,11 +33,19 @@ impl Job<'_> {
         &self,
         inputs: &mut Inputs,
     ) -> Result<Result<Read, Error>, ClusterError> {
-        if inputs.secret_uses.is_empty() {
+        let written = self.kind.write_only(&inputs.spec);
+        if inputs.secret_uses.is_empty() && written.is_empty() {
             return Ok(Ok(Read::Done));
         }
         let fingerprints = self.cx.secrets.fingerprints().await?;
         let made = self.record.made().get(Role::MAIN).is_some();
+        for path in written {
+            // What the spec itself holds and AWS never shows is known by a fingerprint, too.
+            let value = inputs.spec.pointer(&path).cloned().unwrap_or_default();
+            let (version, value) = (hash_of(&value), Secret::new(value.to_string()));
+            let print = self.fingerprint(fingerprints, &path, SPEC.to_owned(), version, &value);
+            inputs.fingerprints.insert(path, print);
+        }
         for used in inputs.secret_uses.clone() {
             let key = key_of(&self.key.namespace, &used.name);
             let Some(version) = self.cx.secrets.version(&key).await? else {
@@ -55,7 +67,7 @@ impl Job<'_> {
                 Some(Err(error)) => return Ok(Err(error)),
                 Some(Ok(secret)) => secret,
             };
-            let print = self.fingerprint(fingerprints, &used, source, version, &secret);
+            let print = self.fingerprint(fingerprints, &used.path, source, version, &secret);
             inputs.secrets.insert(used.path.clone(), secret);
             inputs.fingerprints.insert(used.path, print);
         }
@@ -64,17 +76,37 @@ impl Job<'_> {
         Ok(Ok(Read::Done))
     }
 
+    /// The call with the secrets that stand in what changes: they are sent along with the rest of it.
+    pub(super) async fn with_carried(
+        &mut self,
+        call: &Call,
+        inputs: &Inputs,
+        changes: &Changes,
+    ) -> Result<Call, ClusterError> {
+        let mut call = call.clone();
+        let is_carried =
+            |used: &&SecretUse| changes.iter().any(|change| is_at_or_below(&change.path, &used.path));
+        for used in inputs.secret_uses.iter().filter(is_carried) {
+            let key = key_of(&self.key.namespace, &used.name);
+            if let Some(Ok(secret)) = self.cx.secrets.read(&key, &used.key).await? {
+                self.secrets.insert(used.path.clone(), secret.clone());
+                call.secrets.insert(used.path.clone(), secret);
+            }
+        }
+        Ok(call)
+    }
+
     /// The fingerprint of what the Secret holds now, as `pending`, with what was applied before.
     fn fingerprint(
         &self,
         fingerprints: &Fingerprints,
-        used: &SecretUse,
+        path: &str,
         source: String,
         version: String,
-        secret: &resource::Secret,
+        secret: &Secret,
     ) -> Fingerprint {
         let print = fingerprints.fingerprint(secret);
-        let recorded = self.record.secrets.get(&used.path);
+        let recorded = self.record.secrets.get(path);
         let mut applied = recorded.and_then(|known| known.applied.clone());
         // The operator's key was lost, but the Secret is the one that was applied.
         let is_refingerprinted = recorded.is_some_and(|known| {

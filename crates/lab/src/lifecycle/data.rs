@@ -206,9 +206,10 @@ impl Lifecycle {
         text(&self.manifest, "/metadata/name")
     }
 
-    /// The prerequisites, by kind and name.
+    /// The prerequisites that become Ready, by kind and name: not Secrets.
     pub fn required(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.prerequisites.iter().map(|object| (text(object, "/kind"), text(object, "/metadata/name")))
+        let ours = self.prerequisites.iter().filter(|object| text(object, "/apiVersion").contains(".konfig.io/"));
+        ours.map(|object| (text(object, "/kind"), text(object, "/metadata/name")))
     }
 }
 

@@ -43,23 +43,23 @@ pub enum Verdict {
 /// The connection is to be closed without an answer.
 #[derive(Debug, thiserror::Error)]
 #[error("connection cut")]
-pub(super) struct Cut;
+pub(crate) struct Cut;
 
-pub(super) type Body = UnsyncBoxBody<Bytes, hyper::Error>;
-pub(super) type Reply = Result<Response<Body>, Cut>;
+pub(crate) type Body = UnsyncBoxBody<Bytes, hyper::Error>;
+pub(crate) type Reply = Result<Response<Body>, Cut>;
 
 /// A body that is at hand as a whole.
-pub(super) fn full(bytes: Bytes) -> Body {
+pub(crate) fn full(bytes: Bytes) -> Body {
     Full::new(bytes).map_err(|never: Infallible| match never {}).boxed_unsync()
 }
 
 /// What answers the requests that a [`Listener`] takes.
-pub(super) trait Serve: Send + Sync + 'static {
+pub(crate) trait Serve: Send + Sync + 'static {
     fn serve(self: Arc<Self>, request: Request<Incoming>) -> impl Future<Output = Reply> + Send;
 }
 
 /// A plain HTTP/1.1 server on a free loopback port, with a runtime of its own.
-pub(super) struct Listener {
+pub(crate) struct Listener {
     pub address: SocketAddr,
     cut: watch::Sender<bool>,
     runtime: Option<Runtime>,
@@ -133,7 +133,7 @@ async fn accept<S: Serve>(socket: tokio::net::TcpListener, service: Arc<S>, cuts
 }
 
 /// The way to what stands behind the proxy.
-pub(super) struct Upstream {
+pub(crate) struct Upstream {
     base: String,
     client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
 }
@@ -181,7 +181,7 @@ impl Upstream {
 }
 
 /// The headers that are not about one connection, nor about the length of the old body.
-pub(super) fn end_to_end(headers: &HeaderMap) -> HeaderMap {
+pub(crate) fn end_to_end(headers: &HeaderMap) -> HeaderMap {
     let mut kept = headers.clone();
     for name in [
         header::CONNECTION,
@@ -201,7 +201,7 @@ pub(super) fn end_to_end(headers: &HeaderMap) -> HeaderMap {
 type HookFn<T> = dyn Fn(Stage, T) -> Pin<Box<dyn Future<Output = Verdict> + Send>> + Send + Sync;
 
 /// The test's say at both stages of each call.
-pub(super) struct Hook<T>(Mutex<Option<Arc<HookFn<T>>>>);
+pub(crate) struct Hook<T>(Mutex<Option<Arc<HookFn<T>>>>);
 
 impl<T> Default for Hook<T> {
     fn default() -> Self {
@@ -235,7 +235,7 @@ impl<T> Hook<T> {
 }
 
 /// What has passed, in order of arrival. Numbers go on rising when it is cleared.
-pub(super) struct Log<T>(Mutex<Entries<T>>);
+pub(crate) struct Log<T>(Mutex<Entries<T>>);
 
 struct Entries<T> {
     first: u64,

@@ -5,7 +5,7 @@
 //! started from plain code.
 
 pub mod aws;
-mod core;
+pub(crate) mod core;
 mod faults;
 pub mod kube;
 

@@ -182,3 +182,72 @@ fn scaling(scaling: Scaling) -> ServerlessV2ScalingConfiguration {
         .set_max_capacity(scaling.max_capacity)
         .build()
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use aws_sdk_rds::config::{BehaviorVersion, Config};
+    use resource::diff::diff;
+    use serde_json::{Value, json};
+
+    fn client() -> Client {
+        Client::from_conf(Config::builder().behavior_version(BehaviorVersion::latest()).build())
+    }
+
+    fn spec(fields: &Value) -> Spec {
+        let mut all = json!({
+            "dbClusterIdentifier": "orders", "engine": "aurora-postgresql", "engineVersion": "15.4",
+            "enabledCloudwatchLogsExports": ["postgresql"],
+        });
+        all.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        serde_json::from_value(all).unwrap()
+    }
+
+    fn asked(live: &Value, target: &Value) -> (Option<Modify>, Vec<Error>) {
+        let schema = schemars::schema_for!(Spec).into();
+        let (live, target) = (spec(live), spec(target));
+        let (none, no_part) = Default::default();
+        let changes = diff(&schema, &json!(target), &json!(live), &none, &no_part).changes;
+        modify(&client(), "orders", &live, &target, &changes).unwrap()
+    }
+
+    #[test]
+    fn all_that_differs_and_nothing_else_is_in_one_call() {
+        let scaling = json!({"minCapacity": 1.0, "maxCapacity": 8.0});
+        let (modify, refused) = asked(
+            &json!({"serverlessV2ScalingConfig": {"minCapacity": 1.0, "maxCapacity": 4.0}, "port": 5432}),
+            &json!({"serverlessV2ScalingConfig": scaling, "port": 5433, "enabledCloudwatchLogsExports": []}),
+        );
+        let logs = aws_sdk_rds::types::CloudwatchLogsExportConfiguration::builder();
+        let expected = client()
+            .modify_db_cluster()
+            .db_cluster_identifier("orders")
+            .port(5433)
+            .serverless_v2_scaling_configuration(
+                ServerlessV2ScalingConfiguration::builder().min_capacity(1.0).max_capacity(8.0).build(),
+            )
+            .cloudwatch_logs_export_configuration(logs.disable_log_types("postgresql").build());
+        assert_eq!(modify.unwrap().as_input(), expected.as_input());
+        assert!(refused.is_empty());
+    }
+
+    #[test]
+    fn the_data_api_is_switched_elsewhere_but_for_serverless_v1() {
+        let (off, on) = (json!({"enableHttpEndpoint": false}), json!({"enableHttpEndpoint": true}));
+        assert!(asked(&off, &on).0.is_none());
+        let v1 = |on: bool| json!({"enableHttpEndpoint": on, "engineMode": "serverless"});
+        assert_eq!(*asked(&v1(false), &v1(true)).0.unwrap().get_enable_http_endpoint(), Some(true));
+    }
+
+    #[test]
+    fn a_major_version_needs_a_word() {
+        let (modify, refused) = asked(&json!({}), &json!({"engineVersion": "16"}));
+        assert!(modify.is_none() && refused.len() == 1);
+        let (modify, refused) =
+            asked(&json!({}), &json!({"engineVersion": "16", "allowMajorVersionUpgrade": true}));
+        let modify = modify.unwrap();
+        assert_eq!(*modify.get_allow_major_version_upgrade(), Some(true));
+        assert!(refused.is_empty());
+    }
+}

@@ -202,3 +202,90 @@ fn with_insights(modify: Modify, target: &Spec, changes: &Changes) -> Modify {
             target.performance_insights_retention_period.filter(|_| is_on),
         )
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use aws_sdk_rds::config::{BehaviorVersion, Config};
+    use resource::diff::diff;
+    use resource::{Phase, Tags};
+    use serde_json::{Value, json};
+
+    fn client() -> Client {
+        Client::from_conf(Config::builder().behavior_version(BehaviorVersion::latest()).build())
+    }
+
+    fn spec(fields: &Value) -> Spec {
+        let mut all = json!({
+            "dbInstanceIdentifier": "orders", "dbInstanceClass": "db.t4g.micro", "engine": "postgres",
+            "engineVersion": "16.3", "allocatedStorage": 100, "iops": 3000, "storageType": "io1",
+        });
+        all.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        serde_json::from_value(all).unwrap()
+    }
+
+    /// What is asked of AWS to get from one spec to the other, and what is refused.
+    fn asked(live: &Value, target: &Value, has: i32) -> (Option<Modify>, Vec<Error>) {
+        let schema = schemars::schema_for!(Spec).into();
+        let (live, target) = (spec(live), spec(target));
+        let (none, no_part) = Default::default();
+        let changes = diff(&schema, &json!(target), &json!(live), &none, &no_part).changes;
+        let status = Status { allocated_storage: Some(has), ..Status::default() };
+        let live = Live { spec: live, status, phase: Phase::Ready, tags: Tags::new() };
+        modify(&client(), "orders", &live, &target, &changes).unwrap()
+    }
+
+    #[test]
+    fn all_that_differs_and_nothing_else_is_in_one_call() {
+        let target = json!({"dbInstanceClass": "db.m6g.large", "multiAZ": true, "applyImmediately": false});
+        let (modify, refused) = asked(&json!({"multiAZ": false, "applyImmediately": false}), &target, 100);
+        let expected = client()
+            .modify_db_instance()
+            .db_instance_identifier("orders")
+            .db_instance_class("db.m6g.large")
+            .multi_az(true);
+        assert_eq!(modify.unwrap().as_input(), expected.as_input());
+        assert!(refused.is_empty());
+    }
+
+    #[test]
+    fn storage_that_autoscaling_grew_is_not_asked_to_shrink() {
+        let (modify, _) = asked(&json!({"iops": 3000}), &json!({"iops": 4000}), 150);
+        let modify = modify.unwrap();
+        assert_eq!((*modify.get_allocated_storage(), *modify.get_iops()), (Some(150), Some(4000)));
+    }
+
+    #[test]
+    fn autoscaling_ends_where_the_storage_is() {
+        let live = json!({"maxAllocatedStorage": 500});
+        let schema: Value = schemars::schema_for!(Spec).into();
+        let managed = ["/maxAllocatedStorage".to_owned()].into();
+        let difference =
+            diff(&schema, &json!(spec(&json!({}))), &json!(spec(&live)), &managed, &Default::default());
+        let target: Spec = serde_json::from_value(difference.target).unwrap();
+        let status = Status { allocated_storage: Some(150), ..Status::default() };
+        let live = Live { spec: spec(&live), status, phase: Phase::Ready, tags: Tags::new() };
+        let (modify, _) = modify(&client(), "orders", &live, &target, &difference.changes).unwrap();
+        assert_eq!(*modify.unwrap().get_max_allocated_storage(), Some(150));
+    }
+
+    #[test]
+    fn what_is_refused_holds_up_nothing_else() {
+        let target = json!({"engineVersion": "17", "allocatedStorage": 50, "port": 5433});
+        let (modify, refused) = asked(&json!({"port": 5432}), &target, 100);
+        let expected = client().modify_db_instance().db_instance_identifier("orders").db_port_number(5433);
+        assert_eq!(modify.unwrap().as_input(), expected.as_input());
+        assert_eq!(refused.len(), 2);
+        let (modify, refused) = asked(&json!({}), &json!({"engineVersion": "15"}), 100);
+        assert!(modify.is_none() && refused.len() == 1);
+    }
+
+    #[test]
+    fn monitoring_is_turned_on_with_its_role() {
+        let role = "arn:aws:iam::123456789012:role/monitoring";
+        let live = json!({"monitoringInterval": 0, "monitoringRoleArn": role});
+        let (modify, _) = asked(&live, &json!({"monitoringInterval": 60, "monitoringRoleArn": role}), 100);
+        assert_eq!(modify.unwrap().get_monitoring_role_arn().as_deref(), Some(role));
+    }
+}

@@ -50,7 +50,7 @@ pub(super) struct LifecycleRule {
     #[schemars(extend("maxProperties" = 10))]
     pub(super) tags: Option<Tags>,
     /// Only objects of more bytes than this.
-    #[schemars(range(min = 0))]
+    #[schemars(range(min = 1))]
     pub(super) object_size_greater_than: Option<i64>,
     /// Only objects of fewer bytes than this.
     #[schemars(range(min = 1))]

@@ -75,7 +75,10 @@ pub(super) fn from_s3(rule: &types::LifecycleRule) -> Result<LifecycleRule> {
         tags: Some(tags_from_s3(filter)).filter(|tags| !tags.is_empty()),
         object_size_greater_than: filter
             .and_then(LifecycleRuleFilter::object_size_greater_than)
-            .or_else(|| and.and_then(LifecycleRuleAndOperator::object_size_greater_than)),
+            // Under And, S3 writes a zero for what was left out.
+            .or_else(|| {
+                and.and_then(LifecycleRuleAndOperator::object_size_greater_than).filter(|size| *size > 0)
+            }),
         object_size_less_than: filter
             .and_then(LifecycleRuleFilter::object_size_less_than)
             .or_else(|| and.and_then(LifecycleRuleAndOperator::object_size_less_than)),
@@ -273,6 +276,22 @@ mod tests {
         ] {
             assert_eq!(from_s3(&all).unwrap(), rule(json!({"prefix": "", "expirationDays": 1})));
         }
+    }
+
+    #[test]
+    fn under_and_what_was_left_out_is_written_as_empty_and_zero() {
+        let tags = ["a", "b"].map(|key| Tag::builder().key(key).value("1").build().unwrap());
+        let and = LifecycleRuleAndOperator::builder().prefix("").object_size_greater_than(0);
+        let filter = LifecycleRuleFilter::builder().and(and.set_tags(Some(tags.to_vec())).build()).build();
+        let expiration = LifecycleExpiration::builder().days(1).expired_object_delete_marker(false).build();
+        let live = types::LifecycleRule::builder()
+            .status(ExpirationStatus::Enabled)
+            .filter(filter)
+            .expiration(expiration)
+            .build()
+            .unwrap();
+        let wanted = rule(json!({"tags": {"a": "1", "b": "1"}, "expirationDays": 1}));
+        assert_eq!(from_s3(&live).unwrap(), wanted);
     }
 
     #[test]

@@ -132,7 +132,7 @@ fn from_s3(lock: &ObjectLockConfiguration) -> ObjectLockConfig {
 fn to_s3(lock: Option<&ObjectLockConfig>) -> Result<ObjectLockConfiguration> {
     if !ObjectLockConfig::is_on(lock) {
         return Err(Error::invalid(
-            "spec.objectLockConfig",
+            "PutObjectLockConfiguration",
             "Object Lock is on in this bucket, and AWS never turns it off: set objectLockEnabled to true, or \
              leave it out",
         ));

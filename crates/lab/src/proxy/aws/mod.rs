@@ -46,8 +46,15 @@ pub struct AwsProxy {
 impl AwsProxy {
     /// Starts one on a free loopback port in front of an emulator (`http://127.0.0.1:PORT`).
     pub fn start(upstream: &str) -> Self {
+        Self::start_with(upstream, &[])
+    }
+
+    /// The same, with services that are elsewhere, by signing name.
+    pub fn start_with(upstream: &str, others: &[(&str, String)]) -> Self {
+        let elsewhere = |(service, base): &(&str, String)| ((*service).to_owned(), Upstream::new(base, &[]));
         let world = Arc::new(World {
             upstream: Upstream::new(upstream, &[]),
+            others: others.iter().map(elsewhere).collect(),
             log: Log::default(),
             faults: Faults::new(),
             hook: Hook::default(),

@@ -1,5 +1,6 @@
 //! The way of a call through the proxy: fault, hook, AWS's manners, emulator, hook, caller.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -28,6 +29,8 @@ use super::{lies, pages};
 /// All that the proxy knows.
 pub(super) struct World {
     pub upstream: Upstream,
+    /// Of services that the emulator doesn't have.
+    pub others: HashMap<String, Upstream>,
     pub log: Log<Call>,
     pub faults: Faults<Match, Action>,
     pub hook: Hook<Call>,
@@ -250,15 +253,16 @@ impl World {
         let mut question = asked.parts.clone();
         question.method = method;
         question.uri = path.parse().map_err(|_| Cut)?;
-        self.relay(&question, Bytes::new()).await
+        self.relay(&self.upstream, &question, Bytes::new()).await
     }
 
     async fn send(&self, asked: &Asked, body: Bytes) -> Result<Answer, Cut> {
-        self.relay(&asked.parts, body).await
+        let upstream = self.others.get(&asked.service).unwrap_or(&self.upstream);
+        self.relay(upstream, &asked.parts, body).await
     }
 
-    async fn relay(&self, question: &Parts, body: Bytes) -> Result<Answer, Cut> {
-        let (parts, body) = self.upstream.send(question, body).await?.into_parts();
+    async fn relay(&self, upstream: &Upstream, question: &Parts, body: Bytes) -> Result<Answer, Cut> {
+        let (parts, body) = upstream.send(question, body).await?.into_parts();
         let mut headers = end_to_end(&parts.headers);
         if question.method == Method::HEAD
             && let Some(length) = parts.headers.get(header::CONTENT_LENGTH)
