@@ -64,7 +64,8 @@ impl Lived {
     async fn until_error(&self, parts: &[&str]) -> Result<()> {
         let is_error = |version: &Version| {
             let message = version.condition("Ready", "message").unwrap_or_default();
-            version.condition("Ready", "reason") == Some("Error") && parts.iter().all(|part| message.contains(part))
+            version.condition("Ready", "reason") == Some("Error")
+                && parts.iter().all(|part| message.contains(part))
         };
         let waited = self.history.until(SOON, NAME, &format!("Error {parts:?}"), is_error).await;
         waited.map(drop).map_err(|error| error.context(self.world.aws.table()))
@@ -102,8 +103,13 @@ async fn updates_go_one_at_a_time_and_versions_never_down() -> Result<()> {
         .await?;
     lived.until_ready().await?;
     let calls = lived.mutating_since(mark);
-    let expected =
-        ["TagResource", "UpdateClusterConfig", "UpdateClusterConfig", "UpdateClusterVersion", "UpdateClusterVersion"];
+    let expected = [
+        "TagResource",
+        "UpdateClusterConfig",
+        "UpdateClusterConfig",
+        "UpdateClusterVersion",
+        "UpdateClusterVersion",
+    ];
     ensure!(operations(&calls) == expected, "{}", Table(&calls));
     ensure!(calls.iter().all(Call::succeeded), "{}", Table(&calls));
     let versions: Vec<_> = calls.iter().filter_map(|call| call.params.get("version")).collect();
@@ -111,7 +117,10 @@ async fn updates_go_one_at_a_time_and_versions_never_down() -> Result<()> {
     let cluster = lived.in_aws().await?;
     ensure!(cluster["version"] == "1.33" && cluster["tags"]["team"] == "platform", "{cluster:#}");
     let reasons = lived.history.reasons(NAME);
-    ensure!(reasons.contains(&"Updating".to_owned()) && !reasons.contains(&"Error".to_owned()), "{reasons:?}");
+    ensure!(
+        reasons.contains(&"Updating".to_owned()) && !reasons.contains(&"Error".to_owned()),
+        "{reasons:?}"
+    );
 
     let mark = lived.world.aws.mark();
     lived.change(json!({"version": "1.32", "logging": {"enabledTypes": ["api"]}})).await?;
@@ -180,6 +189,9 @@ async fn clusters_are_precious_and_their_node_groups_hold_them() -> Result<()> {
     lived.world.boto.call("eks", "delete_nodegroup", group).await?;
     lived.history.until_deleted(Duration::from_secs(60), NAME).await?;
     let gone = lived.in_aws().await;
-    ensure!(gone.is_err_and(|error| error.to_string().contains("ResourceNotFoundException")), "it is still there");
+    ensure!(
+        gone.is_err_and(|error| error.to_string().contains("ResourceNotFoundException")),
+        "it is still there"
+    );
     Ok(())
 }

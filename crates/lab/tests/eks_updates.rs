@@ -59,7 +59,8 @@ impl World {
     }
 
     async fn to_version(&self, name: &str, version: &str) -> Outcome {
-        Ok(self.call("update_cluster_version", json!({"name": name, "version": version})).await?["update"].clone())
+        Ok(self.call("update_cluster_version", json!({"name": name, "version": version})).await?["update"]
+            .clone())
     }
 
     async fn configure(&self, name: &str, config: Value) -> Outcome {
@@ -95,7 +96,12 @@ const INVALID: &str = "InvalidParameterException";
 async fn versions_go_up_one_at_a_time() {
     let world = world().await;
     world.made("versions").await;
-    for (version, words) in [("1.33", "from 1.31 to 1.33"), ("1.31", "from 1.31 to 1.31"), ("1.30", "to 1.30"), ("x", "unsupported")] {
+    for (version, words) in [
+        ("1.33", "from 1.31 to 1.33"),
+        ("1.31", "from 1.31 to 1.31"),
+        ("1.30", "to 1.30"),
+        ("x", "unsupported"),
+    ] {
         let refused = world.to_version("versions", version).await.unwrap_err();
         assert_eq!(refused.code, INVALID, "{version}");
         assert!(refused.message.contains(words), "{refused}");
@@ -140,7 +146,10 @@ async fn one_update_runs_at_a_time() {
     let nobody = json!({"id": "00000000-0000-4000-9000-ffffffffffff"});
     assert_eq!(code(world.update("busy", &nobody).await), "ResourceNotFoundException");
     assert_eq!(code(world.to_version("nobody", "1.32").await), "ResourceNotFoundException");
-    assert_eq!(code(world.call("list_updates", json!({"name": "nobody"})).await), "ResourceNotFoundException");
+    assert_eq!(
+        code(world.call("list_updates", json!({"name": "nobody"})).await),
+        "ResourceNotFoundException"
+    );
 }
 
 #[tokio::test]

@@ -3,14 +3,14 @@
 use aws::{Answer, Clients};
 use aws_sdk_eks::Client;
 use aws_sdk_eks::types::{
-    self, AuthenticationMode, ClusterStatus, CreateAccessConfigRequest, IpFamily, KubernetesNetworkConfigRequest,
-    SupportType, UpgradePolicyRequest, VpcConfigRequest,
+    self, AuthenticationMode, ClusterStatus, CreateAccessConfigRequest, IpFamily,
+    KubernetesNetworkConfigRequest, SupportType, UpgradePolicyRequest, VpcConfigRequest,
 };
 use resource::record::Made;
 use resource::tags::UID_TAG;
 use resource::{
-    Call, Candidate, Changes, Class, Created, Deletion, Error, Live, Meta, Observed, Polling, Progress, Protection,
-    Reads, Resource, Result, Role, Tags,
+    Call, Candidate, Changes, Class, Created, Deletion, Error, Live, Meta, Observed, Polling, Progress,
+    Protection, Reads, Resource, Result, Role, Tags,
 };
 
 use crate::live::live;
@@ -94,7 +94,9 @@ impl Resource for Cluster {
             .set_version(spec.version.clone())
             .role_arn(spec.role())
             .resources_vpc_config(vpc_config(&spec.resources_vpc_config))
-            .set_logging(spec.logging.as_ref().map(|it| logging(it.enabled_types.as_deref().unwrap_or_default())))
+            .set_logging(
+                spec.logging.as_ref().map(|it| logging(it.enabled_types.as_deref().unwrap_or_default())),
+            )
             .set_encryption_config(spec.encryption_config.as_ref().map(|config| vec![encryption_of(config)]))
             .set_access_config(spec.access_config.as_ref().map(access))
             .set_kubernetes_network_config(spec.kubernetes_network_config.as_ref().map(service_network))
@@ -185,7 +187,8 @@ async fn untag(client: &Client, arn: &str, keys: &[String]) -> Result<()> {
 /// Names what the cluster still has. With nothing attached it is an update or the creation that
 /// AWS is still at.
 async fn in_use(client: &Client, name: &str, error: Error) -> Error {
-    let groups = client.list_nodegroups().cluster_name(name).into_paginator().items().send().try_collect().await;
+    let groups =
+        client.list_nodegroups().cluster_name(name).into_paginator().items().send().try_collect().await;
     let profiles =
         client.list_fargate_profiles().cluster_name(name).into_paginator().items().send().try_collect().await;
     match (groups.answer(), profiles.answer()) {
@@ -195,9 +198,8 @@ async fn in_use(client: &Client, name: &str, error: Error) -> Error {
 }
 
 fn blocked_by(error: Error, groups: &[String], profiles: &[String]) -> Error {
-    let list = |what: &str, names: &[String]| {
-        (!names.is_empty()).then(|| format!("{what} {}", names.join(", ")))
-    };
+    let list =
+        |what: &str, names: &[String]| (!names.is_empty()).then(|| format!("{what} {}", names.join(", ")));
     let attached = [list("node groups", groups), list("Fargate profiles", profiles)];
     let attached: Vec<_> = attached.into_iter().flatten().collect();
     if attached.is_empty() {

@@ -18,7 +18,10 @@ pub(crate) fn live(cluster: &types::Cluster, wanted: Option<&Spec>) -> Live<Spec
             role_ref: by_reference.then(|| Ref::to(role)),
             resources_vpc_config: vpc_config(cluster, wanted),
             logging: Some(Logging { enabled_types: Some(enabled_types(cluster)) }),
-            encryption_config: cluster.encryption_config().iter().find_map(|config| encryption(config, wanted)),
+            encryption_config: cluster
+                .encryption_config()
+                .iter()
+                .find_map(|config| encryption(config, wanted)),
             access_config: Some(access(cluster, wanted)),
             kubernetes_network_config: cluster.kubernetes_network_config().map(service_network),
             upgrade_policy: cluster.upgrade_policy().map(|policy| UpgradePolicy {
@@ -165,7 +168,8 @@ mod tests {
             .endpoint_private_access(true)
             .public_access_cidrs("203.0.113.0/24")
             .build();
-        let setup = |kind: &str, enabled| types::LogSetup::builder().types(kind.into()).enabled(enabled).build();
+        let setup =
+            |kind: &str, enabled| types::LogSetup::builder().types(kind.into()).enabled(enabled).build();
         let key = types::Provider::builder().key_arn("arn:aws:kms:eu-west-1:123456789012:key/k").build();
         let oidc = types::Oidc::builder().issuer("https://oidc.example/id/A").build();
         cluster()

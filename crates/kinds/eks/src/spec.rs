@@ -189,7 +189,9 @@ impl Spec {
 
 fn bootstrap_stays(schema: &mut Schema) {
     let field = "bootstrapClusterCreatorAdminPermissions";
-    let same = format!("has(self.{field}) == has(oldSelf.{field}) && (!has(self.{field}) || self.{field} == oldSelf.{field})");
+    let same = format!(
+        "has(self.{field}) == has(oldSelf.{field}) && (!has(self.{field}) || self.{field} == oldSelf.{field})"
+    );
     let message = "bootstrapClusterCreatorAdminPermissions counts at creation only: delete this object and create it anew";
     schemars::transform::Transform::transform(&mut rule(same, message), schema);
 }

@@ -121,7 +121,8 @@ fn encryption(live: &Spec, target: &Spec) -> Option<Result<Step>> {
 const MODES: [&str; 3] = ["CONFIG_MAP", "API_AND_CONFIG_MAP", "API"];
 
 fn access(live: &Spec, target: &Spec) -> Option<Result<Step>> {
-    let mode = |spec: &Spec| spec.access_config.as_ref().and_then(|access| access.authentication_mode.clone());
+    let mode =
+        |spec: &Spec| spec.access_config.as_ref().and_then(|access| access.authentication_mode.clone());
     let (wanted, has) = (mode(target)?, mode(live).unwrap_or_else(|| "CONFIG_MAP".to_owned()));
     let place = |mode: &str| MODES.iter().position(|known| *known == mode);
     let next = match (place(&has), place(&wanted)) {
@@ -263,7 +264,8 @@ mod tests {
     fn logs_that_are_not_wanted_are_turned_off() {
         let logs = |types: &[&str]| json!({"logging": {"enabledTypes": types}});
         let Step::Logs(sent) = one(logs(&["audit"]), logs(&["api", "scheduler"])).unwrap() else { panic!() };
-        let types = |n: usize| sent.cluster_logging()[n].types().iter().map(LogType::as_str).collect::<Vec<_>>();
+        let types =
+            |n: usize| sent.cluster_logging()[n].types().iter().map(LogType::as_str).collect::<Vec<_>>();
         assert_eq!(types(0), ["api", "scheduler"]);
         assert_eq!(types(1), ["audit", "authenticator", "controllerManager"]);
         assert_eq!(sent.cluster_logging()[0].enabled(), Some(true));
@@ -284,7 +286,9 @@ mod tests {
 
     #[test]
     fn each_type_of_update_goes_by_itself_and_the_version_last() {
-        let live = spec(json!({"version": "1.31", "logging": {"enabledTypes": []}, "upgradePolicy": {"supportType": "EXTENDED"}}));
+        let live = spec(
+            json!({"version": "1.31", "logging": {"enabledTypes": []}, "upgradePolicy": {"supportType": "EXTENDED"}}),
+        );
         let wanted = spec(json!({
             "version": "1.32", "logging": {"enabledTypes": ["api"]}, "upgradePolicy": {"supportType": "STANDARD"},
             "resourcesVpcConfig": {"endpointPrivateAccess": true, "securityGroupRefs": [{"id": "sg-1"}]},

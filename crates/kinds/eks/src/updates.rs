@@ -14,10 +14,15 @@ use crate::step::Step;
 /// How long an update that failed is not sent again as it was. AWS takes minutes for each.
 const PAUSE: Duration = Duration::from_secs(600);
 
-/// The update last sent for each cluster and type. It is only remembered to tell why a difference
+/// The update of each sort last sent for a cluster. It is only remembered to tell why a difference
 /// is still there; after a restart, one more update is sent.
 #[derive(Default)]
-pub(crate) struct Updates(Mutex<HashMap<(Scope, String), HashMap<&'static str, Sent>>>);
+pub(crate) struct Updates(Mutex<HashMap<Key, BySort>>);
+
+/// A cluster, by its name.
+type Key = (Scope, String);
+/// The last update of each sort.
+type BySort = HashMap<&'static str, Sent>;
 
 #[derive(Clone)]
 struct Sent {
@@ -74,12 +79,12 @@ impl Updates {
         let update = send(client, cluster, step.clone()).await?;
         let id = update.and_then(|update| update.id).unwrap_or_default();
         let mut known = self.0.lock();
-        known.entry(key(call, cluster)).or_default().insert(kind(&step), Sent { step, id, failed: None });
+        known.entry(key(call, cluster)).or_default().insert(sort(&step), Sent { step, id, failed: None });
         Ok(())
     }
 
     async fn past(&self, client: &Client, call: &Call, cluster: &str, step: &Step) -> Result<Past> {
-        let sent = self.0.lock().get(&key(call, cluster)).and_then(|sent| sent.get(kind(step))).cloned();
+        let sent = self.0.lock().get(&key(call, cluster)).and_then(|sent| sent.get(sort(step))).cloned();
         let Some(sent) = sent.filter(|sent| sent.step == *step && !sent.id.is_empty()) else {
             return Ok(Past::Over);
         };
@@ -87,10 +92,11 @@ impl Updates {
             return Ok(if at.elapsed() < PAUSE { Past::Failed(error) } else { Past::Over });
         }
         let answer = client.describe_update().name(cluster).update_id(&sent.id).send().await;
-        let update = answer.answer_or_absent(&["ResourceNotFoundException"])?.and_then(|answer| answer.update);
+        let update =
+            answer.answer_or_absent(&["ResourceNotFoundException"])?.and_then(|answer| answer.update);
         let past = update.map_or(Past::Over, |update| past(&update));
         if let (Past::Failed(error), Some(known)) = (&past, self.0.lock().get_mut(&key(call, cluster))) {
-            known.insert(kind(step), Sent { failed: Some((Instant::now(), error.clone())), ..sent });
+            known.insert(sort(step), Sent { failed: Some((Instant::now(), error.clone())), ..sent });
         }
         Ok(past)
     }
@@ -123,11 +129,11 @@ fn failure(update: &Update) -> Error {
     Error { code: FAILED.to_owned(), ..Error::new(Class::Invalid, "DescribeUpdate", message) }
 }
 
-fn key(call: &Call, cluster: &str) -> (Scope, String) {
+fn key(call: &Call, cluster: &str) -> Key {
     (call.scope.clone(), cluster.to_owned())
 }
 
-fn kind(step: &Step) -> &'static str {
+fn sort(step: &Step) -> &'static str {
     match step {
         Step::Version(_) => "version",
         Step::Network(_) => "network",

@@ -135,7 +135,7 @@ fn read_operation(parts: &Parts, service: &str, params: &BTreeMap<String, String
     }
     match params.get("Action") {
         Some(action) => action.clone(),
-        None => rest::operation(service, &parts.method, parts.uri.path())
+        None => rest::operation(service, &parts.method, parts.uri.path(), params)
             .map_or_else(|| format!("{} {}", parts.method, parts.uri.path()), str::to_owned),
     }
 }

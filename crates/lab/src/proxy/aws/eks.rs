@@ -113,7 +113,8 @@ impl Eks {
         known.show(cluster);
         if let Some(issue) = broken {
             cluster["status"] = "FAILED".into();
-            cluster["health"] = json!({"issues": [{"code": issue.code, "message": issue.message, "resourceIds": []}]});
+            cluster["health"] =
+                json!({"issues": [{"code": issue.code, "message": issue.message, "resourceIds": []}]});
         }
         known.pass()
     }
@@ -205,7 +206,9 @@ impl Cluster {
         } else if self.creating > 0 {
             cluster["status"] = "CREATING".into();
             if let Some(fields) = cluster.as_object_mut() {
-                fields.retain(|field, _| !matches!(field.as_str(), "endpoint" | "certificateAuthority" | "identity"));
+                fields.retain(|field, _| {
+                    !matches!(field.as_str(), "endpoint" | "certificateAuthority" | "identity")
+                });
             }
         } else if self.updates.last().is_some_and(Update::runs) {
             cluster["status"] = "UPDATING".into();
@@ -230,7 +233,9 @@ impl Cluster {
         let in_use = |message: String| Err(Refusal { status: 409, code: "ResourceInUseException", message });
         if let Some(update) = self.updates.last().filter(|update| update.runs()) {
             let id = update.shown["id"].as_str().unwrap_or_default();
-            return in_use(format!("Cannot {what} because cluster {name} currently has update {id} in progress"));
+            return in_use(format!(
+                "Cannot {what} because cluster {name} currently has update {id} in progress"
+            ));
         }
         if self.creating > 0 || cluster["status"] == "CREATING" {
             return in_use(format!("Cannot {what} because cluster {name} is currently being created"));

@@ -102,7 +102,9 @@ fn network(body: &Value, cluster: &Value) -> Result<Plan, Refusal> {
         return Err(invalid("At most five security groups can be specified"));
     }
     if json!(subnets) == has["subnetIds"] && json!(groups) == has["securityGroupIds"] {
-        return Err(invalid("Provided subnets and securityGroups already match the current cluster configuration"));
+        return Err(invalid(
+            "Provided subnets and securityGroups already match the current cluster configuration",
+        ));
     }
     Ok(Plan {
         kind: "VpcConfigUpdate",
@@ -116,7 +118,8 @@ fn endpoint(body: &Value, cluster: &Value) -> Result<Plan, Refusal> {
     let flag = |field: &str| vpc[field].as_bool().or(has[field].as_bool()).unwrap_or_default();
     let (public, private) = (flag("endpointPublicAccess"), flag("endpointPrivateAccess"));
     let current = |value: &&Value| value.as_array().is_some_and(|cidrs| !cidrs.is_empty());
-    let cidrs = Some(&vpc["publicAccessCidrs"]).filter(current).or(Some(&has["publicAccessCidrs"]).filter(current));
+    let cidrs =
+        Some(&vpc["publicAccessCidrs"]).filter(current).or(Some(&has["publicAccessCidrs"]).filter(current));
     let cidrs = cidrs.cloned().unwrap_or_else(|| json!(["0.0.0.0/0"]));
     if !public && !private {
         return Err(invalid("Private and public endpoint access cannot be false"));
@@ -151,7 +154,7 @@ const LOGS: [&str; 5] = ["api", "audit", "authenticator", "controllerManager", "
 
 fn logging(body: &Value, cluster: &Value) -> Result<Plan, Refusal> {
     let mut enabled = enabled_logs(&cluster["logging"]);
-    let before = enabled.clone();
+    let before = enabled;
     for setup in body["logging"]["clusterLogging"].as_array().into_iter().flatten() {
         for kind in setup["types"].as_array().into_iter().flatten().filter_map(Value::as_str) {
             let Some(place) = LOGS.iter().position(|known| *known == kind) else {
@@ -182,14 +185,16 @@ fn logging(body: &Value, cluster: &Value) -> Result<Plan, Refusal> {
 fn enabled_logs(logging: &Value) -> [bool; 5] {
     let setups = || logging["clusterLogging"].as_array().into_iter().flatten();
     let is_on = |kind: &str| {
-        let names = |setup: &Value| setup["types"].as_array().is_some_and(|types| types.contains(&json!(kind)));
+        let names =
+            |setup: &Value| setup["types"].as_array().is_some_and(|types| types.contains(&json!(kind)));
         setups().any(|setup| setup["enabled"] == true && names(setup))
     };
     LOGS.map(is_on)
 }
 
 fn access(body: &Value, cluster: &Value) -> Result<Plan, Refusal> {
-    let text = |value: &Value| value["accessConfig"]["authenticationMode"].as_str().unwrap_or_default().to_owned();
+    let text =
+        |value: &Value| value["accessConfig"]["authenticationMode"].as_str().unwrap_or_default().to_owned();
     let (from, to) = (text(cluster), text(body));
     if !matches!((&*from, &*to), ("CONFIG_MAP", "API_AND_CONFIG_MAP") | ("API_AND_CONFIG_MAP", "API")) {
         return Err(invalid(format!("Unsupported authentication mode update from {from} to {to}")));

@@ -14,6 +14,7 @@ mod pages;
 mod resources;
 mod rest;
 mod rules;
+mod s3;
 mod serve;
 mod slow;
 mod tokens;

@@ -1,9 +1,21 @@
 //! The names of operations that REST services only write as method and path.
 
+use std::collections::BTreeMap;
+
 use http::Method;
 
+use super::s3;
+
 /// The operation behind a method and a path, where the service is known here.
-pub(super) fn operation(service: &str, method: &Method, path: &str) -> Option<&'static str> {
+pub(super) fn operation(
+    service: &str,
+    method: &Method,
+    path: &str,
+    params: &BTreeMap<String, String>,
+) -> Option<&'static str> {
+    if service == "s3" {
+        return s3::operation(method, path, params);
+    }
     if service != "eks" {
         return None;
     }
@@ -13,6 +25,9 @@ pub(super) fn operation(service: &str, method: &Method, path: &str) -> Option<&'
 
 /// What the path names first, as a parameter.
 pub(super) fn subject<'a>(service: &str, path: &'a str) -> Option<(&'static str, &'a str)> {
+    if service == "s3" {
+        return Some(("Bucket", s3::bucket(path)?));
+    }
     let rest = path.strip_prefix("/clusters/").filter(|_| service == "eks")?;
     Some(("name", rest.split('/').next()?))
 }
@@ -83,10 +98,11 @@ mod tests {
             ("PUT", "/clusters/a", None),
             ("GET", "/clusters/a/b/c/d", None),
         ] {
-            assert_eq!(operation("eks", &method.parse().unwrap(), path), expected, "{method} {path}");
+            let found = operation("eks", &method.parse().unwrap(), path, &BTreeMap::new());
+            assert_eq!(found, expected, "{method} {path}");
         }
-        assert_eq!(operation("s3", &Method::GET, "/clusters/a"), None);
+        assert_eq!(operation("lambda", &Method::GET, "/clusters/a", &BTreeMap::new()), None);
         assert_eq!(subject("eks", "/clusters/a/updates"), Some(("name", "a")));
-        assert_eq!((subject("eks", "/tags/a"), subject("s3", "/clusters/a")), (None, None));
+        assert_eq!((subject("eks", "/tags/a"), subject("s3", "/b/key")), (None, Some(("Bucket", "b"))));
     }
 }
