@@ -1,4 +1,5 @@
 //! What is generated from the kinds is committed as it is generated.
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::path::Path;
 

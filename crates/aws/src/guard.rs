@@ -19,9 +19,10 @@ use aws_smithy_runtime_api::client::orchestrator::Metadata;
 use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
 use aws_smithy_types::config_bag::{ConfigBag, Storable, StoreReplace};
 use aws_smithy_types::retry::RetryConfig;
-use resource::Scope;
+use resource::{Class, Scope};
 use tracing::debug;
 
+use crate::class::label;
 use crate::{Metrics, error};
 
 /// Beginnings of the operations that only read. Anything else counts as a change.
@@ -94,6 +95,10 @@ fn names(cfg: &ConfigBag) -> Result<(&str, &str), BoxError> {
     Ok((metadata.service(), metadata.name()))
 }
 
+fn no_more_attempts(cfg: &ConfigBag) -> RetryConfig {
+    cfg.load::<RetryConfig>().cloned().unwrap_or_else(RetryConfig::standard).with_max_attempts(1)
+}
+
 fn changes_aws(operation: &str) -> bool {
     !READS.iter().any(|verb| operation.starts_with(verb))
 }
@@ -113,10 +118,7 @@ impl Intercept for Guard {
     ) -> Result<(), BoxError> {
         let (service, operation) = names(cfg)?;
         let partition = RetryPartition::new(format!("{service}/{}/{}", self.account_id, self.region));
-        let once = changes_aws(operation).then(|| {
-            let config = cfg.load::<RetryConfig>().cloned().unwrap_or_else(RetryConfig::standard);
-            config.with_max_attempts(1)
-        });
+        let once = changes_aws(operation).then(|| no_more_attempts(cfg));
         let state = cfg.interceptor_state();
         state.store_put(partition);
         if let Some(once) = once {
@@ -167,6 +169,12 @@ impl Intercept for Guard {
             took_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
             "AWS call"
         );
+        if attempt.outcome == label(Class::Throttled) {
+            // The SDK's limiter would hold the retry back for 18 s inside the call; the engine comes
+            // back sooner, and shows that it waits. The limiter slows down the next calls all the same.
+            let once = no_more_attempts(cfg);
+            cfg.interceptor_state().store_put(once);
+        }
         Ok(())
     }
 }

@@ -147,6 +147,14 @@ async fn a_throttled_change_is_not_sent_again_either() {
 }
 
 #[tokio::test]
+async fn a_throttled_read_is_left_to_the_engine() {
+    let server = Server::start(|_| refusal(400, "Throttling", "slow down")).await;
+    let bench = Bench::at(&server.endpoint).await;
+    assert_eq!(bench.read().await.unwrap_err().class, Class::Throttled);
+    assert_eq!(server.count("GetCallerIdentity"), 1);
+}
+
+#[tokio::test]
 async fn a_change_whose_connection_breaks_is_sent_once() {
     let server = Server::start(|_| Reply::hang_up()).await;
     let bench = Bench::at(&server.endpoint).await;

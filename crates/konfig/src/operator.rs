@@ -10,7 +10,7 @@ use engine::{Accounts, CrossNamespace, Engine, Fence, Leadership, Options};
 use kube::{Client, Config};
 use prometheus_client::registry::Registry;
 use resource::Scope;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::{Adopt, CrossNamespaceRefs, Flags};
@@ -28,6 +28,8 @@ pub fn run(flags: Flags) -> Result<()> {
 }
 
 async fn operate(flags: Flags) -> Result<()> {
+    // Before anything says that it is up: a signal must never find the default, an unclean death.
+    let signals = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let config = Config::infer()
         .await
         .context("no way to the Kubernetes API server: set KUBECONFIG or run in a cluster")?;
@@ -54,13 +56,12 @@ async fn operate(flags: Flags) -> Result<()> {
 
     serve::metrics(flags.metrics_addr, registry).await?;
     serve::health(flags.health_addr, engine.is_up()).await?;
-    work(engine).await
+    work(engine, signals).await
 }
 
-async fn work(engine: Engine) -> Result<()> {
+async fn work(engine: Engine, (mut terminate, mut interrupt): (Signal, Signal)) -> Result<()> {
     let stop = CancellationToken::new();
     let mut working = tokio::spawn(engine.run(stop.clone()));
-    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     tokio::select! {
         ended = &mut working => {
             ended?;

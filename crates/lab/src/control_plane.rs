@@ -18,7 +18,7 @@ use crate::paths;
 use crate::ports;
 use crate::process::{Process, Signal, clean};
 use crate::scratch::Scratch;
-use crate::wait::eventually;
+use crate::wait::{Hopeless, eventually};
 
 const READY_WITHIN: Duration = Duration::from_secs(60);
 
@@ -193,7 +193,12 @@ impl Site {
                 client = Some(self.client(User::Admin).await?);
             }
             let ready = http::Request::get("/readyz").body(Vec::new())?;
-            Ok(client.as_ref().context("no client")?.request_text(ready).await?)
+            let answer = client.as_ref().context("no client")?.request_text(ready).await;
+            // Somebody else's API server is on our port.
+            answer.map_err(|error| match format!("{error:?}") {
+                text if text.contains("UnknownIssuer") => Hopeless(text).into(),
+                _ => error.into(),
+            })
         })
         .await?;
         Ok(())

@@ -100,6 +100,16 @@ impl History {
         .await
     }
 
+    /// Waits for Ready=True once the watch has seen this change of the object.
+    pub async fn until_ready_after(&self, timeout: Duration, change: &DynamicObject) -> Result<Version> {
+        let name = change.metadata.name.as_deref().unwrap_or_default();
+        self.until(timeout, name, "the change", |version| {
+            version.object.metadata.generation >= change.metadata.generation
+        })
+        .await?;
+        self.until_ready(timeout, name).await
+    }
+
     /// Waits for a reason of Ready.
     pub async fn until_reason(&self, timeout: Duration, name: &str, reason: &str) -> Result<Version> {
         self.until(timeout, name, reason, |version| version.condition("Ready", "reason") == Some(reason))

@@ -151,7 +151,7 @@ async fn every_reason_is_seen_and_every_state_read_right() -> Result<()> {
 async fn changes_show(world: &World, vpcs: &History) -> Result<()> {
     let before = vpcs.until_ready(SOON, "main").await?;
     let changed = world.merge("VPC", "main", json!({ "spec": { "enableDnsHostnames": true } })).await?;
-    let after = vpcs.until_ready(SOON, "main").await?;
+    let after = vpcs.until_ready_after(SOON, &changed).await?;
     ensure!(
         after.field("/status/observedGeneration").and_then(Value::as_i64) == changed.metadata.generation,
         "{after:#?}"

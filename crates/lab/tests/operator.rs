@@ -52,8 +52,8 @@ async fn kinds_come_and_go_with_their_crds() -> Result<()> {
         })
         .await?;
     }
-    world.merge("Subnet", "main", json!({ "spec": { "mapPublicIpOnLaunch": true } })).await?;
-    subnets.until_ready(SOON, "main").await?;
+    let changed = world.merge("Subnet", "main", json!({ "spec": { "mapPublicIpOnLaunch": true } })).await?;
+    subnets.until_ready_after(SOON, &changed).await?;
     ensure!(operator.term(SOON).await?.code() == Some(0));
     Ok(())
 }

@@ -126,8 +126,8 @@ async fn a_busy_target_flips_nobody(world: &World, histories: &Histories) -> Res
 
     // Not even when it is looked at anew, or changed itself.
     world.observe("Subnet", "one", "busy").await?;
-    world.merge("Subnet", "one", json!({ "spec": { "mapPublicIpOnLaunch": true } })).await?;
-    subnets.until_ready(SOON, "one").await?;
+    let changed = world.merge("Subnet", "one", json!({ "spec": { "mapPublicIpOnLaunch": true } })).await?;
+    subnets.until_ready_after(SOON, &changed).await?;
     let flipped = subnets.versions("one").into_iter().skip(subnets_before);
     let reasons: Vec<_> =
         flipped.filter_map(|version| version.condition("Ready", "reason").map(str::to_owned)).collect();

@@ -1,4 +1,5 @@
 //! What the conditions say, and that they say it to kstatus too.
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 use jiff::Timestamp;
 use resource::condition::{Reason, Verdict, conditions, find, is_ready, with_paused};

@@ -1,4 +1,5 @@
 //! `diff` as a table: annotation, what is wanted, what is live, what follows.
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::collections::BTreeSet;
 

@@ -115,7 +115,11 @@ impl Trap {
 
     /// Waits until nothing was set off for that long.
     pub async fn quiet(&self, time: Duration) {
-        while let Some(left) = time.checked_sub(self.0.last.lock().elapsed()) {
+        let left = || {
+            let passed = self.0.last.lock().elapsed();
+            time.checked_sub(passed)
+        };
+        while let Some(left) = left() {
             tokio::time::sleep(left.max(Duration::from_millis(5))).await;
         }
     }

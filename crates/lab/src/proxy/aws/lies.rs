@@ -31,6 +31,16 @@ pub(super) async fn refuse(world: &World, asked: &Asked) -> Result<Option<Answer
             let message = format!("The vpc '{vpc}' has dependencies and cannot be deleted.");
             ours.next().map(|_| Answer::error(asked, 400, "DependencyViolation", &message))
         }
+        // moto deletes a security group that another one's rules name.
+        "DeleteSecurityGroup" => {
+            let id = value("GroupId");
+            let groups = world.ask(asked, &[("Action", "DescribeSecurityGroups")]).await?;
+            let set = groups.find("securityGroupInfo").map(Element::children).into_iter().flatten();
+            let mut others = set.filter(|group| group.child_text("groupId").as_deref() != Some(id));
+            let is_named = others.any(|group| group.all("groupId").iter().any(|named| named == id));
+            let message = format!("resource {id} has a dependent object");
+            is_named.then(|| Answer::error(asked, 400, "DependencyViolation", &message))
+        }
         // moto and ministack delete a subnet with a NAT gateway in it.
         "DeleteSubnet" => {
             let subnet = value("SubnetId");
