@@ -106,7 +106,7 @@ fn region_in(body: &[u8]) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
+    #![allow(clippy::unwrap_used, clippy::result_large_err)]
     use super::*;
     use aws_sdk_s3::config::{BehaviorVersion, Config};
     use aws_sdk_s3::error::ErrorMetadata;
