@@ -48,7 +48,8 @@ fn read(wheel: &Path) -> Result<BTreeMap<String, Value>> {
     let mut schemas = BTreeMap::new();
     for index in 0..archive.len() {
         let file = archive.by_index(index)?;
-        if !(file.name().starts_with(FOLDER) && file.name().ends_with(".json")) {
+        let is_schema = file.name().is_ok_and(|name| name.starts_with(FOLDER) && name.ends_with(".json"));
+        if !is_schema {
             continue;
         }
         let schema: Value = serde_json::from_reader(file)?;

@@ -20,5 +20,13 @@ pub const OPERATOR: &str = "konfig-konector";
 
 /// Every kind there is, service by service.
 pub fn kinds(sessions: &Arc<Sessions>) -> Vec<Arc<dyn Kind>> {
-    [ec2::kinds(sessions.clone()), iam::kinds(sessions.clone()), eks::kinds(sessions.clone()), rds::kinds(sessions.clone()), s3::kinds(sessions.clone()), cloudcontrol::kinds(sessions.clone())].concat()
+    [
+        ec2::kinds(sessions.clone()),
+        iam::kinds(sessions.clone()),
+        eks::kinds(sessions.clone()),
+        rds::kinds(sessions.clone()),
+        s3::kinds(sessions.clone()),
+        cloudcontrol::kinds(sessions.clone()),
+    ]
+    .concat()
 }

@@ -211,8 +211,7 @@ mod tests {
         assert_eq!(shown("AWS::EC2::SpotFleet", desired.clone(), live.clone()), desired);
         desired["SpotFleetRequestConfigData"]["LaunchSpecifications"][0]["NetworkInterfaces"] = groups;
         assert_eq!(
-            shown("AWS::EC2::SpotFleet", desired, live.clone())["SpotFleetRequestConfigData"]
-                ["LaunchSpecifications"],
+            shown("AWS::EC2::SpotFleet", desired, live.clone())["SpotFleetRequestConfigData"]["LaunchSpecifications"],
             live["SpotFleetRequestConfigData"]["LaunchSpecifications"]
         );
     }
@@ -237,7 +236,8 @@ mod tests {
     #[test]
     fn what_is_written_and_never_read_is_found() {
         let schema = TypeSchema::of("AWS::SecretsManager::Secret").unwrap();
-        let desired = json!({"Name": "a", "SecretString": "b", "GenerateSecretString": {"PasswordLength": 8}});
+        let desired =
+            json!({"Name": "a", "SecretString": "b", "GenerateSecretString": {"PasswordLength": 8}});
         assert_eq!(
             written(&schema, desired.as_object().unwrap()),
             ["/GenerateSecretString/PasswordLength", "/SecretString"]

@@ -99,7 +99,9 @@ mod tests {
             .error_code(HandlerErrorCode::NotUpdatable)
             .status_message("Name is create-only")
             .build();
-        let Progressed::Failed(Failure { error, .. }) = read("UpdateResource", Some(&failed)) else { panic!() };
+        let Progressed::Failed(Failure { error, .. }) = read("UpdateResource", Some(&failed)) else {
+            panic!()
+        };
         assert_eq!((error.class, error.code.as_str()), (Class::Invalid, "NotUpdatable"));
         assert!(error.to_string().contains("Name is create-only"), "{error}");
     }

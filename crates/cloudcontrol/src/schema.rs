@@ -63,13 +63,12 @@ impl TypeSchema {
 
     /// The identifier that a desired state gives itself; None where AWS makes a part of it.
     pub fn identifier(&self, desired: &Map<String, Value>) -> Option<String> {
-        let parts = self.identifying().map(|pointer| {
-            match Value::Object(desired.clone()).pointer(pointer)? {
+        let parts =
+            self.identifying().map(|pointer| match Value::Object(desired.clone()).pointer(pointer)? {
                 Value::String(text) => Some(text.clone()),
                 Value::Number(number) => Some(number.to_string()),
                 _ => None,
-            }
-        });
+            });
         parts.collect::<Option<Vec<_>>>().filter(|parts| !parts.is_empty()).map(|parts| parts.join("|"))
     }
 

@@ -52,7 +52,8 @@ async fn operate(flags: Flags) -> Result<()> {
     let metrics = engine::Metrics::register(&mut registry);
     let kinds = catalog::kinds(&sessions);
     let engine =
-        Engine::new(client, namespace, kinds, Arc::new(Own(sessions)), options(&flags), metrics, leadership).await?;
+        Engine::new(client, namespace, kinds, Arc::new(Own(sessions)), options(&flags), metrics, leadership)
+            .await?;
 
     serve::metrics(flags.metrics_addr, registry).await?;
     serve::health(flags.health_addr, engine.is_up()).await?;

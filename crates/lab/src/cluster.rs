@@ -35,25 +35,30 @@ pub async fn install_crds(control_plane: &ControlPlane) -> Result<()> {
 
 /// Installs the chart's RBAC as it is and gives the user `operator` exactly these rights.
 pub async fn install_rbac(control_plane: &ControlPlane) -> Result<()> {
-    let rules = std::fs::read_to_string(paths::repository(paths::RBAC))
-        .with_context(|| format!("read {}", paths::RBAC))?;
-    control_plane.apply(&rules).await?;
-    let binding = json!({
-        "apiVersion": "rbac.authorization.k8s.io/v1",
-        "kind": "ClusterRoleBinding",
-        "metadata": { "name": "konfig-konector-under-test" },
-        "roleRef": {
-            "apiGroup": "rbac.authorization.k8s.io",
-            "kind": "ClusterRole",
-            "name": "konfig-konector",
-        },
-        "subjects": [{
-            "apiGroup": "rbac.authorization.k8s.io",
-            "kind": "User",
-            "name": User::Operator.name(),
-        }],
-    });
-    control_plane.apply(&binding.to_string()).await?;
+    // The operator runs in the namespace `default` here.
+    for (rules, kind, namespace) in
+        [(paths::RBAC, "ClusterRole", None), (paths::ROLE, "Role", Some("default"))]
+    {
+        let text =
+            std::fs::read_to_string(paths::repository(rules)).with_context(|| format!("read {rules}"))?;
+        control_plane.apply(&text).await?;
+        let binding = json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": format!("{kind}Binding"),
+            "metadata": { "name": "konfig-konector-under-test", "namespace": namespace },
+            "roleRef": {
+                "apiGroup": "rbac.authorization.k8s.io",
+                "kind": kind,
+                "name": "konfig-konector",
+            },
+            "subjects": [{
+                "apiGroup": "rbac.authorization.k8s.io",
+                "kind": "User",
+                "name": User::Operator.name(),
+            }],
+        });
+        control_plane.apply(&binding.to_string()).await?;
+    }
     Ok(())
 }
 

@@ -9,6 +9,8 @@ use tokio::process::Command;
 pub const CRDS: &str = "charts/konfig-konector/crds";
 /// The operator's generated rights, in the repository.
 pub const RBAC: &str = "charts/konfig-konector/templates/clusterrole.yaml";
+/// The operator's generated rights in its own namespace.
+pub const ROLE: &str = "charts/konfig-konector/templates/role.yaml";
 
 /// A path in the repository.
 #[must_use]

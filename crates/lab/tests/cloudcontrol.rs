@@ -28,8 +28,8 @@ struct Cloud {
 }
 
 impl Cloud {
-    async fn new() -> Result<(Self, Operator)> {
-        let (world, operator) = World::moto(&[]).await?;
+    async fn new(args: &[&str]) -> Result<(Self, Operator)> {
+        let (world, operator) = World::moto(args).await?;
         let history = world.history(KIND).await?;
         Ok((Self { world, history }, operator))
     }
@@ -61,7 +61,8 @@ impl Cloud {
     async fn until_error(&self, name: &str, parts: &[&str]) -> Result<Version> {
         let is_error = |version: &Version| {
             let message = version.condition("Ready", "message").unwrap_or_default();
-            version.condition("Ready", "reason") == Some("Error") && parts.iter().all(|part| message.contains(part))
+            version.condition("Ready", "reason") == Some("Error")
+                && parts.iter().all(|part| message.contains(part))
         };
         let waited = self.history.until(SOON, name, &format!("Error {parts:?}"), is_error).await;
         waited.map_err(|error| error.context(self.world.aws.table()))
@@ -97,7 +98,10 @@ impl Cloud {
 
     async fn delete(&self, name: &str) -> Result<()> {
         self.world.api(KIND).delete(name, &DeleteParams::default()).await?;
-        self.history.until_deleted(SOON, name).await.map_err(|error| error.context(self.world.aws.table()))?;
+        self.history
+            .until_deleted(SOON, name)
+            .await
+            .map_err(|error| error.context(self.world.aws.table()))?;
         Ok(())
     }
 
@@ -162,7 +166,7 @@ fn public_key(name: &str) -> Value {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_log_group_lives_as_its_spec_says() -> Result<()> {
-    let (cloud, operator) = Cloud::new().await?;
+    let (cloud, operator) = Cloud::new(&[]).await?;
     cloud.world.cloud_control.slow(Operation::Create, 3);
     let desired = json!({
         "RetentionInDays": 7,
@@ -176,7 +180,10 @@ async fn a_log_group_lives_as_its_spec_says() -> Result<()> {
     ensure!(arn.contains("konfig/a"), "{arn}");
     ensure!(ready.field("/status/requestToken").is_none(), "{ready:#?}");
     let tokens: Vec<_> = cloud.history.versions("group");
-    ensure!(tokens.iter().any(|version| version.field("/status/requestToken").is_some()), "no token was shown");
+    ensure!(
+        tokens.iter().any(|version| version.field("/status/requestToken").is_some()),
+        "no token was shown"
+    );
     ensure!(cloud.history.reasons("group") == ["Creating", "Synced"], "{:?}", cloud.history.reasons("group"));
     ensure!(cloud.world.aws.count("CreateResource") == 1, "{}", cloud.world.aws.table());
     let tags = cloud.held(GROUP, "konfig/a")?["Tags"].clone();
@@ -218,7 +225,10 @@ async fn a_log_group_lives_as_its_spec_says() -> Result<()> {
     cloud.until_ready("group").await?;
     ensure!(cloud.patch_since(mark)? == expected, "{}", cloud.world.aws.table());
     let held = cloud.held(GROUP, "konfig/a")?;
-    ensure!(held["DeletionProtectionEnabled"] == false && held["Tags"].to_string().contains("foreign"), "{held}");
+    ensure!(
+        held["DeletionProtectionEnabled"] == false && held["Tags"].to_string().contains("foreign"),
+        "{held}"
+    );
 
     // Taken out of the spec, taken out in AWS; tags one by one.
     let mark = cloud.world.aws.mark();
@@ -273,7 +283,7 @@ async fn a_log_group_lives_as_its_spec_says() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn references_and_secrets_stand_in_the_desired_state() -> Result<()> {
-    let (cloud, operator) = Cloud::new().await?;
+    let (cloud, operator) = Cloud::new(&[]).await?;
     let secret = json!({"$secret": {"name": "ad", "key": "password"}});
     let desired = json!({
         "DirectoryName": "corp",
@@ -316,7 +326,11 @@ async fn references_and_secrets_stand_in_the_desired_state() -> Result<()> {
     ensure!(patch == json!([{"op": "add", "path": path, "value": "canary-second"}]), "{patch}");
 
     // A failed rotation is tried again, and AWS's quote of it is masked.
-    cloud.world.cloud_control.fail_next(Operation::Update, "InvalidRequest", "the password canary-third is too weak");
+    cloud.world.cloud_control.fail_next(
+        Operation::Update,
+        "InvalidRequest",
+        "the password canary-third is too weak",
+    );
     cloud.put_secret("canary-third").await?;
     cloud.until_was_error("directory", &["the password *** is too weak"]).await?;
     eventually(SOON, "the third password in AWS", async || {
@@ -358,13 +372,17 @@ async fn references_and_secrets_stand_in_the_desired_state() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn exactly_one_resource_is_made() -> Result<()> {
-    let (cloud, mut operator) = Cloud::new().await?;
+    let (cloud, mut operator) = Cloud::new(&[]).await?;
 
     // The answer is lost: the client token leads to what the first call made.
     cloud.world.aws.fault(Match::op("CreateResource").times(1), Action::ResetAfter);
     cloud.apply("lost", public_key("lost")).await?;
     cloud.until_ready("lost").await?;
-    ensure!(cloud.world.cloud_control.resources(KEY).len() == 1, "{:?}", cloud.world.cloud_control.resources(KEY));
+    ensure!(
+        cloud.world.cloud_control.resources(KEY).len() == 1,
+        "{:?}",
+        cloud.world.cloud_control.resources(KEY)
+    );
     ensure!(cloud.world.aws.count("CreateResource") == 2, "{}", cloud.world.aws.table());
 
     // A request that AWS fails at is told in AWS's words, and another is sent with another token.
@@ -385,7 +403,11 @@ async fn exactly_one_resource_is_made() -> Result<()> {
     cloud.world.cloud_control.strand_next("NotStabilized", "half made");
     cloud.apply("stranded", json!({"typeName": GROUP, "desiredState": {"RetentionInDays": 7}})).await?;
     cloud.until_ready("stranded").await?;
-    ensure!(cloud.world.cloud_control.resources(GROUP).len() == 1, "{:?}", cloud.world.cloud_control.resources(GROUP));
+    ensure!(
+        cloud.world.cloud_control.resources(GROUP).len() == 1,
+        "{:?}",
+        cloud.world.cloud_control.resources(GROUP)
+    );
     let mark = cloud.world.aws.mark();
     cloud.delete("stranded").await?;
     ensure!(cloud.mutating_since(mark).len() == 1);
@@ -464,7 +486,7 @@ async fn exactly_one_resource_is_made() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn adoption_and_refusals() -> Result<()> {
-    let (cloud, operator) = Cloud::new().await?;
+    let (cloud, operator) = Cloud::new(&["--adopt=never"]).await?;
     let params = |desired: Value| json!({"TypeName": GROUP, "DesiredState": desired.to_string()});
     for name in ["konfig/old", "konfig/other"] {
         let desired = params(json!({"LogGroupName": name, "RetentionInDays": 7}));
@@ -481,8 +503,13 @@ async fn adoption_and_refusals() -> Result<()> {
     ensure!(cloud.held(GROUP, "konfig/old")?["RetentionInDays"] == 14);
     ensure!(cloud.world.aws.count("CreateResource") == 0, "{}", cloud.world.aws.table());
     cloud.delete("old").await?;
-    let left = cloud.held(GROUP, "konfig/old")?;
-    ensure!(!left.to_string().contains("konfig.io/"), "{left}");
+    eventually(SOON, "our tags gone", async || {
+        let params = json!({"TypeName": GROUP, "Identifier": "konfig/old"});
+        let left = cloud.world.boto.call("cloudcontrol", "get_resource", params).await?;
+        ensure!(!left.to_string().contains("konfig.io/"), "{left}");
+        Ok(())
+    })
+    .await?;
 
     // Not without being told so.
     let mark = cloud.world.aws.mark();

@@ -49,7 +49,8 @@ impl World {
     async fn end(&self, event: &Value) -> Value {
         for _ in 0..20 {
             let event = self.poll(event).await;
-            if ["SUCCESS", "FAILED", "CANCEL_COMPLETE"].contains(&event["OperationStatus"].as_str().unwrap()) {
+            if ["SUCCESS", "FAILED", "CANCEL_COMPLETE"].contains(&event["OperationStatus"].as_str().unwrap())
+            {
                 return event;
             }
         }
@@ -98,7 +99,8 @@ async fn a_resource_is_made_changed_and_deleted_by_requests() {
     assert_eq!(world.end(&event).await["OperationStatus"], "SUCCESS");
     let seen = world.get(GROUP, "a").await.unwrap();
     assert_eq!((&seen["RetentionInDays"], &seen["Tags"][0]["Value"]), (&json!(14), &json!("b")));
-    let event = world.update(GROUP, "a", json!([{"op": "remove", "path": "/RetentionInDays"}])).await.unwrap();
+    let event =
+        world.update(GROUP, "a", json!([{"op": "remove", "path": "/RetentionInDays"}])).await.unwrap();
     world.end(&event).await;
     assert_eq!(world.get(GROUP, "a").await.unwrap().get("RetentionInDays"), None);
 
@@ -183,12 +185,14 @@ async fn what_is_written_only_is_kept_and_not_shown() {
     let held = || world.double.resources(DIRECTORY)[0].1["ServiceAccountCredentials"].clone();
     assert_eq!(held(), credentials("first"));
 
-    let names = json!([{"op": "replace", "path": "/OrganizationalUnitDistinguishedNames", "value": ["OU=b"]}]);
+    let names =
+        json!([{"op": "replace", "path": "/OrganizationalUnitDistinguishedNames", "value": ["OU=b"]}]);
     let event = world.update(DIRECTORY, &id, names).await.unwrap();
     world.end(&event).await;
     assert_eq!(held(), credentials("first"));
     let path = "/ServiceAccountCredentials/AccountPassword";
-    let event = world.update(DIRECTORY, &id, json!([{"op": "add", "path": path, "value": "second"}])).await.unwrap();
+    let event =
+        world.update(DIRECTORY, &id, json!([{"op": "add", "path": path, "value": "second"}])).await.unwrap();
     world.end(&event).await;
     assert_eq!(held(), credentials("second"));
 }
@@ -211,7 +215,10 @@ async fn one_request_at_a_time_and_it_can_be_cancelled() {
     world.double.fail_next(Operation::Update, "NotStabilized", "it does not settle");
     let failing = world.update(GROUP, "a", days(7)).await.unwrap();
     let end = world.end(&failing).await;
-    assert_eq!((&end["ErrorCode"], &end["StatusMessage"]), (&json!("NotStabilized"), &json!("it does not settle")));
+    assert_eq!(
+        (&end["ErrorCode"], &end["StatusMessage"]),
+        (&json!("NotStabilized"), &json!("it does not settle"))
+    );
     assert_eq!(world.get(GROUP, "a").await.unwrap().get("RetentionInDays"), None);
     world.double.strand_next("NotStabilized", "half made");
     let stranded = world.create(GROUP, json!({"LogGroupName": "b"})).await.unwrap();
@@ -219,9 +226,13 @@ async fn one_request_at_a_time_and_it_can_be_cancelled() {
     assert!(world.get(GROUP, "b").await.is_ok());
 
     let unknown = json!({"RequestToken": "none"});
-    assert_eq!(code(world.call("get_resource_request_status", unknown).await), "RequestTokenNotFoundException");
+    assert_eq!(
+        code(world.call("get_resource_request_status", unknown).await),
+        "RequestTokenNotFoundException"
+    );
     let filter = json!({"Operations": ["UPDATE"], "OperationStatuses": ["FAILED", "CANCEL_COMPLETE"]});
-    let listed = world.call("list_resource_requests", json!({"ResourceRequestStatusFilter": filter})).await.unwrap();
+    let listed =
+        world.call("list_resource_requests", json!({"ResourceRequestStatusFilter": filter})).await.unwrap();
     assert_eq!(listed["ResourceRequestStatusSummaries"].as_array().unwrap().len(), 2, "{listed}");
 }
 

@@ -146,7 +146,8 @@ pub fn unblocking(schema: &Value, want: &Value, live: &Value) -> Changes {
     let all = diff(schema, want, live, &none, &none).changes;
     let marked = |change: &Change| {
         let field = change.path.split('/').nth(1).unwrap_or_default();
-        schema::properties(schema).any(|(name, part)| name == field && schema::is(part, schema::UNBLOCKS_DELETION))
+        schema::properties(schema)
+            .any(|(name, part)| name == field && schema::is(part, schema::UNBLOCKS_DELETION))
     };
     Changes(all.0.into_iter().filter(marked).collect())
 }

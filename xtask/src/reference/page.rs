@@ -136,6 +136,9 @@ fn protection(protection: Protection) -> &'static str {
              by owner tag, for a minute, before another attempt."
         }
         Protection::Token => "with an idempotency token: the same call twice makes one.",
+        Protection::TokenFor(_) => {
+            "An idempotency token, which AWS forgets after a while: past that, an unclear attempt is an Error."
+        }
         Protection::UniqueName => "AWS refuses a second one of the same name or range.",
     }
 }

@@ -309,11 +309,7 @@ impl Job<'_> {
         };
         self.sent_secrets(inputs, paths);
         self.known.remove(&Role::MAIN);
-        self.publish(Happening::normal(
-            happening,
-            format!("AWS was given the changed {named}"),
-        ))
-        .await;
+        self.publish(Happening::normal(happening, format!("AWS was given the changed {named}"))).await;
         if progress == Progress::Done {
             return Ok(Step::Again);
         }
@@ -397,7 +393,8 @@ impl Job<'_> {
             match self.update(call, live, &call.spec, &unblocking).await? {
                 Ok(Progress::Done) => {}
                 Ok(_) => {
-                    let message = format!("AWS is changing {}, then it is deleted", unblocking.paths().join(", "));
+                    let message =
+                        format!("AWS is changing {}, then it is deleted", unblocking.paths().join(", "));
                     let wait = Wait { reason: Reason::Deleting, message, until: Until::Polled };
                     return self.wait(wait, None).await;
                 }

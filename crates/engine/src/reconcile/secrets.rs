@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 
 use resource::decide::Ground;
-use resource::schema::is_at_or_below;
 use resource::record::Fingerprint;
+use resource::schema::is_at_or_below;
 use resource::{Call, Changes, Error, Role, Secret};
 use serde_json::{Value, json};
 

@@ -37,7 +37,8 @@ fn create(store: &mut Store, input: &Value) -> Answer {
     let properties = model::properties(input["DesiredState"].as_str())?;
     let read_only = model::named_read_only(&of, &properties);
     if !read_only.is_empty() {
-        let message = format!("Encountered unsupported property: read-only {} cannot be set", read_only.join(", "));
+        let message =
+            format!("Encountered unsupported property: read-only {} cannot be set", read_only.join(", "));
         return Err(Refusal::invalid(message));
     }
     model::must_be_valid(&of, &properties)?;
@@ -81,12 +82,14 @@ fn patched(of: &Type, full: &Value, patch: Value) -> Answer {
         .map_err(|error| Refusal::invalid(format!("Invalid patch update: {error}")))?;
     let read_only = model::changed(of, "readOnlyProperties", &shown, &after);
     if !read_only.is_empty() {
-        let message = format!("Invalid patch update: readOnlyProperties [{}] cannot be updated", read_only.join(", "));
+        let message =
+            format!("Invalid patch update: readOnlyProperties [{}] cannot be updated", read_only.join(", "));
         return Err(Refusal::invalid(message));
     }
     let fixed = model::changed(of, "createOnlyProperties", &shown, &after);
     if !fixed.is_empty() {
-        let message = format!("Invalid patch update: createOnlyProperties [{}] cannot be updated", fixed.join(", "));
+        let message =
+            format!("Invalid patch update: createOnlyProperties [{}] cannot be updated", fixed.join(", "));
         return Err(Refusal::new("NotUpdatableException", message));
     }
     model::must_be_valid(of, &merged(full, &shown, &after))?;
@@ -101,7 +104,9 @@ fn merged(full: &Value, shown: &Value, after: &Value) -> Value {
             for (field, value) in full {
                 match (shown.get(field), after.get(field)) {
                     (None, None) => drop(all.insert(field.clone(), value.clone())),
-                    (Some(shown), Some(after)) => drop(all.insert(field.clone(), merged(value, shown, after))),
+                    (Some(shown), Some(after)) => {
+                        drop(all.insert(field.clone(), merged(value, shown, after)))
+                    }
                     _ => {}
                 }
             }

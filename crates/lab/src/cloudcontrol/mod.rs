@@ -20,8 +20,8 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::proxy::core::Listener;
-pub use request::Operation;
 use request::Failure;
+pub use request::Operation;
 use serve::Service;
 
 /// A running Cloud Control; it ends when dropped.

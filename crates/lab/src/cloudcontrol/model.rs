@@ -97,7 +97,9 @@ fn holds(value: &Value, place: &[&str]) -> bool {
     match (place, value) {
         ([], _) => true,
         (["*", rest @ ..], Value::Array(items)) => items.iter().any(|item| holds(item, rest)),
-        ([first, rest @ ..], Value::Object(fields)) => fields.get(*first).is_some_and(|field| holds(field, rest)),
+        ([first, rest @ ..], Value::Object(fields)) => {
+            fields.get(*first).is_some_and(|field| holds(field, rest))
+        }
         _ => false,
     }
 }

@@ -30,7 +30,8 @@ impl Service {
 
     fn answer(&self, target: Option<&str>, body: &[u8]) -> Result<Value, Refusal> {
         let operation = target.and_then(|target| target.strip_prefix(TARGET));
-        let operation = operation.ok_or_else(|| Refusal::new("UnknownOperationException", "no X-Amz-Target"))?;
+        let operation =
+            operation.ok_or_else(|| Refusal::new("UnknownOperationException", "no X-Amz-Target"))?;
         let input = serde_json::from_slice(body)
             .map_err(|error| Refusal::new("SerializationException", error.to_string()))?;
         answer(&mut self.store(), operation, &input)

@@ -66,7 +66,8 @@ impl Store {
     /// The request that a client token began: the same call again is answered by it.
     pub fn replay(&mut self, token: &str, parameters: &Value) -> Result<Option<Request>, Refusal> {
         let now = self.now();
-        self.tokens.retain(|_, (_, _, begun)| now.duration_since(*begun).is_ok_and(|age| age < TOKEN_LIFETIME));
+        self.tokens
+            .retain(|_, (_, _, begun)| now.duration_since(*begun).is_ok_and(|age| age < TOKEN_LIFETIME));
         let Some((before, request, _)) = self.tokens.get(token) else { return Ok(None) };
         if before != parameters {
             let message = "The specified client token has already been used in another resource request.";
@@ -175,7 +176,8 @@ impl Store {
 
     fn apply(&mut self, request: &mut Request) -> Result<(), Failure> {
         if request.operation == Operation::Create {
-            let of = Type::of(&request.type_name).map_err(|refusal| Failure::new("InvalidRequest", &refusal.message))?;
+            let of = Type::of(&request.type_name)
+                .map_err(|refusal| Failure::new("InvalidRequest", &refusal.message))?;
             self.serial += 1;
             model::complete(&of, &mut request.properties, self.serial);
             request.identifier = model::identifier(&of, &request.properties);
@@ -191,7 +193,9 @@ impl Store {
             Operation::Update | Operation::Delete if !exists => {
                 return Err(Failure::new("NotFound", &format!("{what} was not found.")));
             }
-            Operation::Create | Operation::Update => drop(self.resources.insert(key, request.properties.clone())),
+            Operation::Create | Operation::Update => {
+                drop(self.resources.insert(key, request.properties.clone()))
+            }
             Operation::Delete => drop(self.resources.remove(&key)),
         }
         Ok(())

@@ -42,19 +42,27 @@ impl Type {
         if self.0["handlers"].get(action).is_some() {
             return Ok(());
         }
-        let message = format!("Resource type {} does not support {} action", self.name(), action.to_uppercase());
+        let message =
+            format!("Resource type {} does not support {} action", self.name(), action.to_uppercase());
         Err(Refusal::new("UnsupportedActionException", message))
     }
 
     /// The places that a list of the schema names: `createOnlyProperties`, …
     pub fn places(&self, list: &str) -> Vec<Vec<&str>> {
         let names = self.0[list].as_array().into_iter().flatten().filter_map(Value::as_str);
-        names.filter_map(|name| name.strip_prefix("/properties/")).map(|name| name.split('/').collect()).collect()
+        names
+            .filter_map(|name| name.strip_prefix("/properties/"))
+            .map(|name| name.split('/').collect())
+            .collect()
     }
 
     /// The top-level properties that AWS makes.
     pub fn made_by_aws(&self) -> Vec<&str> {
-        self.places("readOnlyProperties").iter().filter(|place| place.len() == 1).map(|place| place[0]).collect()
+        self.places("readOnlyProperties")
+            .iter()
+            .filter(|place| place.len() == 1)
+            .map(|place| place[0])
+            .collect()
     }
 }
 

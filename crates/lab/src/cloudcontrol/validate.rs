@@ -29,7 +29,10 @@ impl Check<'_> {
             return self.fault(place, format!("expected type: {}, found: {value}", part["type"]));
         }
         if let Some(allowed) = part["enum"].as_array().filter(|allowed| !allowed.contains(value)) {
-            self.fault(place, format!("{value} is not a valid enum value of {}", Value::from(allowed.clone())));
+            self.fault(
+                place,
+                format!("{value} is not a valid enum value of {}", Value::from(allowed.clone())),
+            );
         }
         match value {
             Value::String(text) => self.text(part, text, place),
@@ -68,9 +71,13 @@ impl Check<'_> {
             self.fault(place, format!("length: {length} is out of bounds"));
         }
         // Patterns that look ahead are beyond this engine, and not checked.
-        let pattern = part["pattern"].as_str().and_then(|pattern| Regex::new(&pattern.replace("\\Z", "\\z")).ok());
+        let pattern =
+            part["pattern"].as_str().and_then(|pattern| Regex::new(&pattern.replace("\\Z", "\\z")).ok());
         if pattern.is_some_and(|pattern| !pattern.is_match(text)) {
-            self.fault(place, format!("failed validation constraint for keyword [pattern] {}", part["pattern"]));
+            self.fault(
+                place,
+                format!("failed validation constraint for keyword [pattern] {}", part["pattern"]),
+            );
         }
     }
 

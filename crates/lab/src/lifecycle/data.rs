@@ -208,7 +208,8 @@ impl Lifecycle {
 
     /// The prerequisites that become Ready, by kind and name: not Secrets.
     pub fn required(&self) -> impl Iterator<Item = (&str, &str)> {
-        let ours = self.prerequisites.iter().filter(|object| text(object, "/apiVersion").contains(".konfig.io/"));
+        let ours =
+            self.prerequisites.iter().filter(|object| text(object, "/apiVersion").contains(".konfig.io/"));
         ours.map(|object| (text(object, "/kind"), text(object, "/metadata/name")))
     }
 }

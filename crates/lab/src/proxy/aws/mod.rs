@@ -21,8 +21,8 @@ mod tokens;
 mod xml;
 
 use std::future::Future;
-use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 pub use call::{Call, Table};
