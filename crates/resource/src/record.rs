@@ -17,7 +17,8 @@ pub struct Creation {
     /// The idempotency token of the attempt; empty for what was found and adopted.
     #[serde(default)]
     pub token: String,
-    /// When the attempt was last about to be transmitted.
+    /// When the attempt was last about to be transmitted, or when that ended: the settle window
+    /// counts from here.
     pub started_at: Timestamp,
     /// Counts the attempts that AWS may tell apart; starts at 1.
     pub attempt: u32,
