@@ -228,11 +228,16 @@ async fn an_unclear_create_call_leads_to_one_resource() -> Result<()> {
                 continue;
             }
             let calls = made.ensure_single(&world, name, 2)?;
-            // The window counts from the intent, a moment before the call.
-            let waited = calls[1].at.duration_since(calls[0].at) + Duration::from_millis(300);
+            let waited = calls[1].at.duration_since(calls[0].at);
             // Nothing but time tells that the first call made nothing.
             let must_wait = made.guard == Guard::Nothing;
-            ensure!(!must_wait || waited >= SETTLE, "{} {name} after {waited:?}", made.create);
+            ensure!(
+                !must_wait || waited >= SETTLE,
+                "{} {name} again after {waited:?}: {:?}\n{}",
+                made.create,
+                made.intents(&world, name),
+                Table(&calls),
+            );
             let tokens: Vec<_> = made.intents(&world, name).iter().map(|it| it["token"].clone()).collect();
             let is_another = tokens.first() != tokens.last();
             ensure!(is_another == must_wait, "{} {name}: {tokens:?}", made.create);

@@ -17,7 +17,8 @@ pub struct Creation {
     /// The idempotency token of the attempt; empty for what was found and adopted.
     #[serde(default)]
     pub token: String,
-    /// When the attempt was last about to be transmitted.
+    /// When the attempt was last about to be transmitted, or when that ended: the settle window
+    /// counts from here.
     pub started_at: Timestamp,
     /// When the attempt was first about to be transmitted, where that was another time.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -113,12 +113,12 @@ impl Job<'_> {
             .detached(async move {
                 let _worker = worker;
                 let answer = kind.create(&call, role, &spec, &made).await;
+                // The call may have waited for its turn: reads may lag from now on, not from the intent.
                 let outcome = match &answer {
-                    Ok(created) => json!({"id": created.id}),
-                    Err(error) if error.class.is_definite() && error.class != Class::Fenced => {
-                        json!({"refused": true})
-                    }
-                    Err(_) => return (answer, None),
+                    Ok(created) => json!({"id": created.id, "startedAt": now()}),
+                    Err(error) if error.class == Class::Fenced => return (answer, None),
+                    Err(error) if error.class.is_definite() => json!({"refused": true}),
+                    Err(_) => json!({"startedAt": now()}),
                 };
                 let status = json!({"creation": {role.0: outcome}});
                 (answer, Some(persist(&cx, kind.meta(), &object, &status).await))
