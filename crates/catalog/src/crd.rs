@@ -177,7 +177,7 @@ fn common_status() -> Map<String, Value> {
             "For each AWS resource of this object: the intent, written before the create call, and its id.",
             object(json!({
                 "token": text("The idempotency token of the attempt."),
-                "startedAt": time("When the create call was last about to be sent."),
+                "startedAt": time("When the create call was last about to be sent, or when it ended."),
                 "since": time("When the attempt was first about to be sent, where it was sent again."),
                 "attempt": number("Counts the attempts."),
                 "refused": {"type": "boolean", "description": "Nothing is left of the attempt."},
