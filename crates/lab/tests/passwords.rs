@@ -1,0 +1,159 @@
+//! A database's password: from its Secret into AWS, and nowhere else.
+//!
+//! ministack takes any password and shows none, so rotation is shown by the recorded calls.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use k8s_openapi::api::core::v1::Secret;
+use kube::Api;
+use kube::api::{Patch, PatchParams};
+use lab::emulator::Flavor;
+use lab::proxy::aws::Call;
+use lab::subject::{manifest, manifests};
+use lab::wait::throughout;
+use lab::{World, eventually};
+use serde_json::{Value, json};
+
+const SOON: Duration = Duration::from_secs(30);
+
+/// Holds what URLs, XML and JSON write in another way.
+const FIRST: &str = "canary+1 %&\"<first";
+const SECOND: &str = "canary+2 %&\"<second";
+const THIRD: &str = "canary+3 %&\"<third";
+
+async fn put(world: &World, patch: Value) -> Result<()> {
+    let secrets: Api<Secret> = Api::namespaced(world.client.clone(), &world.namespace);
+    let mut secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "db"}});
+    secret.as_object_mut().unwrap().extend(patch.as_object().unwrap().clone());
+    secrets.patch("db", &PatchParams::apply("test").force(), &Patch::Apply(secret)).await?;
+    Ok(())
+}
+
+async fn put_password(world: &World, password: &str) -> Result<()> {
+    put(world, json!({"stringData": {"password": password}})).await
+}
+
+/// The calls that carried a password since a mark.
+fn rotations(world: &World, mark: u64) -> Vec<Call> {
+    let calls = world.aws.calls_since(mark).into_iter();
+    calls.filter(|call| call.mutating && call.params.contains_key("MasterUserPassword")).collect()
+}
+
+fn stack() -> String {
+    let subnet = |name: &str, cidr: &str, zone: &str| {
+        manifest(
+            "Subnet",
+            name,
+            &[],
+            json!({"vpcRef": {"name": "net"}, "cidrBlock": cidr, "availabilityZone": zone}),
+        )
+    };
+    manifests(&[
+        manifest("VPC", "net", &[], json!({"cidrBlock": "10.0.0.0/16"})),
+        subnet("a", "10.0.1.0/24", "eu-west-1a"),
+        subnet("b", "10.0.2.0/24", "eu-west-1b"),
+        manifest(
+            "DBSubnetGroup",
+            "data",
+            &[],
+            json!({
+                "dbSubnetGroupName": "data", "description": "Data", "subnetRefs": [{"name": "a"}, {"name": "b"}],
+            }),
+        ),
+        manifest(
+            "DBInstance",
+            "orders",
+            &[],
+            json!({
+                "dbInstanceIdentifier": "orders", "dbInstanceClass": "db.t4g.micro", "engine": "postgres",
+                "engineVersion": "16.3", "masterUsername": "orders", "allocatedStorage": 20,
+                "masterUserPasswordRef": {"name": "db", "key": "password"}, "dbSubnetGroupRef": "data",
+                "skipFinalSnapshot": true,
+            }),
+        ),
+    ])
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_password_is_rotated_when_its_secret_changes_and_only_then() -> Result<()> {
+    let world = World::prepare(Flavor::Ministack).await?;
+    // All timers at an hour: what happens is woken.
+    let args = ["--drift-interval=1h", "--time-scale=0.02"];
+    let mut operator = world.operator(&args).await?;
+    let history = world.history("DBInstance").await?;
+    let database = world.subject("DBInstance", "orders");
+
+    // Without its Secret it waits, and heals by itself.
+    world.apply(&stack()).await?;
+    database.says("DependencyNotReady", &["Secret", "/db", "does not exist"]).await?;
+    put(&world, json!({"stringData": {"other": "x"}})).await?;
+    database.says("DependencyNotReady", &["has no key password"]).await?;
+    ensure!(world.aws.count("CreateDBInstance") == 0, "{}", world.aws.table());
+    put_password(&world, FIRST).await?;
+    database.ready().await.inspect_err(|_| println!("{}\n{}", world.aws.table(), operator.log()))?;
+    ensure!(
+        world.aws.count("CreateDBInstance") == 1 && rotations(&world, 0).len() == 1,
+        "{}",
+        world.aws.table()
+    );
+
+    // A change of labels, a forced observe, a restart: nothing is rotated.
+    let mark = world.aws.mark();
+    put(
+        &world,
+        json!({"metadata": {"name": "db", "labels": {"team": "data"}}, "stringData": {"password": FIRST}}),
+    )
+    .await?;
+    world.observe("DBInstance", "orders", "one").await?;
+    operator.term(SOON).await?;
+    let operator = world.operator(&args).await?;
+    world.observe("DBInstance", "orders", "two").await?;
+    throughout(Duration::from_secs(3), "nothing is rotated", async || {
+        ensure!(rotations(&world, mark).is_empty(), "{}", world.aws.table());
+        Ok(())
+    })
+    .await?;
+
+    // Another value: one call of its own, without ApplyImmediately.
+    put_password(&world, SECOND).await?;
+    eventually(SOON, "the rotation", async || {
+        ensure!(rotations(&world, mark).len() == 1, "{}", world.aws.table());
+        Ok(())
+    })
+    .await?;
+    let sent = rotations(&world, mark).remove(0);
+    let carried: Vec<_> =
+        sent.params.keys().filter(|name| !["Action", "Version"].contains(&name.as_str())).collect();
+    ensure!(
+        sent.operation == "ModifyDBInstance" && carried == ["DBInstanceIdentifier", "MasterUserPassword"],
+        "{carried:?}"
+    );
+    database.ready().await?;
+    database.event("SecretRotated").await?;
+
+    // What AWS refuses is an Error that does not quote it.
+    let quoting = format!("The parameter MasterUserPassword {THIRD} is not a valid password");
+    let refusal = lab::proxy::aws::Action::error(400, "InvalidParameterValue", &quoting);
+    let fault = world.aws.fault(lab::proxy::aws::Match::op("ModifyDBInstance"), refusal);
+    put_password(&world, THIRD).await?;
+    database.says("Error", &["InvalidParameterValue", "*** is not a valid password"]).await?;
+    fault.release();
+    put_password(&world, FIRST).await?;
+    database.ready().await?;
+
+    // It stands in AWS's calls alone.
+    let all = ["get", "konfig,events", "-o", "yaml", "-n", &world.namespace];
+    let objects = world.kubectl().run(&all).await?;
+    ensure!(!objects.contains("canary"), "{objects}");
+    ensure!(!format!("{:?}", history.versions("orders")).contains("canary"), "a version holds the password");
+    ensure!(
+        operator.log().contains("orders") && !operator.log().contains("canary"),
+        "the log holds the password"
+    );
+    ensure!(!operator.metrics().await?.contains("canary"));
+    ensure!(!world.aws.table().contains("canary"), "the recorded calls hold the password");
+    database.delete().await?;
+    database.gone().await
+}
