@@ -64,7 +64,7 @@ fn bare(value: Value) -> Value {
     match value {
         Value::Object(fields) => fields
             .into_iter()
-            .filter(|(key, value)| !(PROSE.contains(&key.as_str()) && !value.is_object()))
+            .filter(|(key, value)| !PROSE.contains(&key.as_str()) || value.is_object())
             .map(|(key, value)| (key, bare(value)))
             .collect::<Map<_, _>>()
             .into(),

@@ -67,8 +67,8 @@ impl Compare<'_> {
             }),
             (Value::Array(want), Value::Array(has)) => self.same_list(path, part, want, has),
             // CloudFormation takes numbers and booleans as texts, too.
-            (Value::String(text), Value::Number(_) | Value::Bool(_)) => *text == has.to_string(),
-            (Value::Number(_) | Value::Bool(_), Value::String(text)) => want.to_string() == *text,
+            (Value::String(text), Value::Number(_) | Value::Bool(_)) => reads_as(text, has),
+            (Value::Number(_) | Value::Bool(_), Value::String(text)) => reads_as(text, want),
             (Value::Number(want), Value::Number(has)) => want.as_f64() == has.as_f64(),
             // A document may be given as JSON and come back as text, or the other way round.
             (Value::Object(_), Value::String(text)) => serde_json::from_str::<Value>(text)
@@ -158,6 +158,10 @@ pub fn without_nulls(value: Value) -> Value {
         Value::Array(items) => items.into_iter().map(without_nulls).collect(),
         plain => plain,
     }
+}
+
+fn reads_as(text: &str, value: &Value) -> bool {
+    serde_json::from_str::<Value>(text).is_ok_and(|text| text == *value)
 }
 
 /// `{"$secret": …}`.

@@ -69,9 +69,8 @@ impl Type {
 fn find(name: &str) -> Option<Value> {
     let needle = format!("\"typeName\":\"{name}\"");
     let lines = BufReader::new(GzDecoder::new(PACK)).lines().map_while(Result::ok);
-    let found = lines.filter(|line| line.contains(&needle)).find_map(|line| {
+    lines.filter(|line| line.contains(&needle)).find_map(|line| {
         let schema: Value = serde_json::from_str(&line).ok()?;
         (schema["typeName"] == name).then_some(schema)
-    });
-    found
+    })
 }
