@@ -102,6 +102,10 @@ impl Resource for CloudControlResource {
         ],
     };
 
+    fn is_handle(id: &str) -> bool {
+        id.starts_with(REQUEST)
+    }
+
     fn protection(_: Role) -> Protection {
         Protection::TokenFor(TOKEN_LIFETIME)
     }

@@ -131,7 +131,8 @@ async fn a_password_is_rotated_when_its_secret_changes_and_only_then() -> Result
         "{carried:?}"
     );
     database.ready().await?;
-    database.event("SecretRotated").await?;
+    let told = database.event("Updated").await?;
+    ensure!(told == ["changed in AWS: /masterUserPasswordRef"], "{told:?}");
 
     // What AWS refuses is an Error that does not quote it.
     let quoting = format!("The parameter MasterUserPassword {THIRD} is not a valid password");

@@ -106,6 +106,8 @@ pub trait Kind: Send + Sync + 'static {
     fn roles(&self, spec: Option<&Value>) -> Vec<Role>;
     /// What protects the create call of a role.
     fn protection(&self, role: Role) -> Protection;
+    /// Whether a recorded id is the handle of the request that makes it; see [`Observed::Became`].
+    fn is_handle(&self, id: &str) -> bool;
     /// The spec as AWS would write it (case, host bits of a CIDR, one rule for each source).
     /// Fails, before any call, on what AWS could only refuse.
     fn canonical(&self, spec: Value) -> Result<Value>;

@@ -28,6 +28,11 @@ pub trait Resource: Sized + Send + Sync + 'static {
     /// What protects the create call of a role.
     fn protection(role: Role) -> Protection;
 
+    /// Whether a recorded id is the handle of the request that makes it; see [`Observed::Became`].
+    fn is_handle(_id: &str) -> bool {
+        false
+    }
+
     /// The AWS resources that this spec needs, in the order in which they are made; without a spec,
     /// all that any spec may need.
     fn roles(_spec: Option<&Self::Spec>) -> Vec<Role> {
@@ -175,6 +180,10 @@ impl<R: Resource> Kind for Erased<R> {
 
     fn protection(&self, role: Role) -> Protection {
         R::protection(role)
+    }
+
+    fn is_handle(&self, id: &str) -> bool {
+        R::is_handle(id)
     }
 
     fn canonical(&self, spec: Value) -> Result<Value> {

@@ -135,7 +135,9 @@ impl Job<'_> {
                 if let Some(live) = created.live {
                     self.known.insert(role, Sight::Live(live));
                 }
-                self.publish(Happening::normal("Created", format!("created {}", created.id))).await;
+                if !self.kind.is_handle(&created.id) {
+                    self.publish_created(&created.id).await;
+                }
                 Ok(Step::Again)
             }
             Err(error) => self.not_made(error, role, first_try).await,
@@ -298,9 +300,7 @@ impl Job<'_> {
 
     /// Gives AWS secrets that changed, in a call of their own.
     async fn rotate(&mut self, call: &Call, live: &Live, inputs: &Inputs, paths: &[String]) -> Acted {
-        let is_secret = inputs.secret_uses.iter().any(|used| paths.contains(&used.path));
-        let (happening, what) = if is_secret { ("SecretRotated", "secret of ") } else { ("Updated", "") };
-        let named = format!("{what}{}", paths.join(", "));
+        let named = paths.join(", ");
         self.intend_secrets(inputs, paths).await?;
         self.announce(Reason::Updating, &format!("AWS is given the changed {named}")).await?;
         let progress = match self.update(call, live, &inputs.spec, &secrets::changes(paths)).await? {
@@ -309,7 +309,7 @@ impl Job<'_> {
         };
         self.sent_secrets(inputs, paths);
         self.known.remove(&Role::MAIN);
-        self.publish(Happening::normal(happening, format!("AWS was given the changed {named}"))).await;
+        self.publish(Happening::normal("Updated", format!("changed in AWS: {named}"))).await;
         if progress == Progress::Done {
             return Ok(Step::Again);
         }

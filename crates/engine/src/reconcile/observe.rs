@@ -114,7 +114,10 @@ impl Job<'_> {
                 Observed::Absent => {
                     return Ok(Ok(Sight::Absent { deleted_by_us: self.memory.deleted.contains(&id) }));
                 }
-                Observed::Became(id) => self.write_status(json!({"creation": {role.0: {"id": id}}})).await?,
+                Observed::Became(id) => {
+                    self.write_status(json!({"creation": {role.0: {"id": id}}})).await?;
+                    self.publish_created(&id).await;
+                }
                 Observed::Refused(error) => {
                     self.memory.removing.clear();
                     self.memory.sent.clear();

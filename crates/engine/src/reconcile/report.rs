@@ -202,6 +202,10 @@ impl Job<'_> {
         self.cx.metrics.time_to_ready.get_or_create(&of_kind(self.meta().kind)).observe(seconds);
     }
 
+    pub(super) async fn publish_created(&mut self, id: &str) {
+        self.publish(Happening::normal("Created", format!("created {id}"))).await;
+    }
+
     pub(super) async fn publish(&mut self, happening: Happening) {
         tracing::info!(reason = happening.reason, note = happening.note, "event");
         self.cx.events.publish(self.meta(), &self.object, &happening).await;

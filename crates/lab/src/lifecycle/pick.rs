@@ -4,7 +4,8 @@ use serde_json::Value;
 
 /// The part of `value` at a path: a JSON pointer that may also step to some items of a list, and
 /// then gives a list (`*`: all; `*State.Name=up`: those of whose `State` the `Name` is `up`), or to
-/// the first such item (`Key=team`). What isn't there is null.
+/// the first such item (`Key=team`). A text that is JSON is stepped into as such. What isn't there
+/// is null.
 #[must_use]
 pub fn pick(value: &Value, path: &str) -> Value {
     let steps = path.split('/').skip(1).map(|step| step.replace("~1", "/").replace("~0", "~"));
@@ -13,6 +14,10 @@ pub fn pick(value: &Value, path: &str) -> Value {
 
 fn walk(value: &Value, steps: &[String]) -> Value {
     let Some((step, rest)) = steps.split_first() else { return value.clone() };
+    if let Some(text) = value.as_str() {
+        let value = serde_json::from_str::<Value>(text).ok().filter(|value| !value.is_string());
+        return value.map_or(Value::Null, |value| walk(&value, steps));
+    }
     let next = match value {
         Value::Array(items) => {
             if let Some(which) = step.strip_prefix('*') {
