@@ -40,6 +40,10 @@ async fn every_example_becomes_ready_with_what_it_needs() -> Result<()> {
         let wait = ["wait", "--for=condition=Ready", "--timeout=30s", "konfig", "--all", "-n", namespace];
         let waited = world.kubectl().run(&wait).await;
         waited.with_context(|| format!("{name}.yaml\n{}\n{}", world.aws.table(), operator.log()))?;
+        // AWS has each name once; the next example may need what this one needed.
+        let delete = ["delete", "konfig", "--all", "--timeout=60s", "-n", namespace];
+        let deleted = world.kubectl().run(&delete).await;
+        deleted.with_context(|| format!("{name}.yaml\n{}\n{}", world.aws.table(), operator.log()))?;
     }
     Ok(())
 }
