@@ -36,25 +36,30 @@ const HELD: &str = "the CustomResourceDefinition is being deleted, and its objec
 /// The longest pause between two corrections of one path.
 const LONGEST: Duration = Duration::from_secs(3600);
 
+/// What one round of the reconcile of a wanted object rests on.
+pub(super) struct Round<'r> {
+    pub call: &'r Call,
+    pub inputs: &'r Inputs,
+    pub difference: &'r Difference,
+    pub interval: Duration,
+}
+
 impl Job<'_> {
     /// Acts for an object that is wanted.
     pub(super) async fn act(
         &mut self,
-        call: &Call,
+        round: &Round<'_>,
         decision: Decision,
-        inputs: &Inputs,
         sights: &BTreeMap<Role, Sight>,
-        difference: &Difference,
-        interval: Duration,
     ) -> Acted {
-        let live = live(sights, Role::MAIN);
+        let (live, call, inputs) = (live(sights, Role::MAIN), round.call, round.inputs);
         match decision {
             Decision::Wait(wait) => self.wait(wait, live).await,
-            Decision::Nothing => self.settle(call, live, inputs, difference, BTreeMap::new(), interval).await,
+            Decision::Nothing => self.settle(round, live, BTreeMap::new()).await,
             Decision::Claim { role, id, ground } => self.take(call, inputs, role, &id, ground).await,
             Decision::Create { role, attempt } => self.make(call, role, attempt, inputs).await,
             Decision::Update => match live {
-                Some(live) => self.put_right(call, live, inputs, difference, interval).await,
+                Some(live) => self.put_right(round, live).await,
                 None => Ok(Step::Again),
             },
             Decision::Delete(role) => self.replace(call, role, sights).await,
@@ -171,14 +176,8 @@ impl Job<'_> {
         self.fail(error, Verb::Create).await.map(Step::End)
     }
 
-    async fn put_right(
-        &mut self,
-        call: &Call,
-        live: &Live,
-        inputs: &Inputs,
-        difference: &Difference,
-        interval: Duration,
-    ) -> Acted {
+    async fn put_right(&mut self, round: &Round<'_>, live: &Live) -> Acted {
+        let (inputs, difference) = (round.inputs, round.difference);
         let changes = &difference.changes;
         let held_up = inputs
             .unready
@@ -192,13 +191,10 @@ impl Job<'_> {
         // Until the first sync, everything belongs to the creation.
         self.creating |= self.record.last_sync.is_none();
         let is_drift = inputs.same_spec(&self.record.inputs) && !self.creating;
-        let mut corrections = BTreeMap::new();
-        if is_drift {
-            match self.count(changes.paths(), interval) {
-                Ok(counted) => corrections = counted,
-                Err(wait) => return self.hammered(changes.paths(), wait, live).await,
-            }
-        }
+        let corrections = match is_drift.then(|| self.count(changes.paths(), round.interval)).transpose() {
+            Ok(corrections) => corrections,
+            Err(wait) => return self.hammered(changes.paths(), wait, live).await,
+        };
         if !self.managed_by(inputs).eq(&json!(self.record.managed)) {
             self.write_status(json!({"managed": self.managed_by(inputs)})).await?;
         }
@@ -209,27 +205,22 @@ impl Job<'_> {
             )
             .await?;
         }
-        let call = &self.with_carried(call, inputs, changes).await?;
+        let call = &self.with_carried(round.call, inputs, changes).await?;
         match self.update(call, live, &difference.target, changes).await? {
-            Ok(progress) => {
-                self.put(call, progress, live, inputs, difference, corrections, is_drift, interval).await
-            }
+            Ok(progress) => self.put(&Round { call, ..*round }, live, progress, corrections).await,
             Err(error) => self.fail_seeing(Some(live), error, Verb::Update).await.map(Step::End),
         }
     }
 
-    #[allow(clippy::too_many_arguments)]
+    /// The changes are with AWS; `corrections` are those of a drift.
     async fn put(
         &mut self,
-        call: &Call,
-        progress: Progress,
+        round: &Round<'_>,
         live: &Live,
-        inputs: &Inputs,
-        difference: &Difference,
-        corrections: BTreeMap<String, Corrections>,
-        is_drift: bool,
-        interval: Duration,
+        progress: Progress,
+        corrections: Option<BTreeMap<String, Corrections>>,
     ) -> Acted {
+        let (difference, is_drift) = (round.difference, corrections.is_some());
         // Our own tags were written by nobody, so they are named only where somebody changed them.
         let reserved = |path: &String| {
             path.strip_prefix("/tags/").is_some_and(|key| tags::is_reserved(&key.replace("~1", "/")))
@@ -252,21 +243,22 @@ impl Job<'_> {
             self.known.remove(&Role::MAIN);
             let removed = difference.changes.iter().filter(|change| change.want.is_null());
             self.memory.removing = removed.map(|change| change.path.clone()).collect();
+            if let Some(corrections) = corrections {
+                self.write_status(json!({"sync": {"corrections": corrections}})).await?;
+            }
             return self.wait(wait, Some(live)).await;
         }
-        self.settle(call, Some(live), inputs, difference, corrections, interval).await
+        self.settle(round, Some(live), corrections.unwrap_or_default()).await
     }
 
     /// Everything that could be done is done.
     async fn settle(
         &mut self,
-        call: &Call,
+        round: &Round<'_>,
         live: Option<&Live>,
-        inputs: &Inputs,
-        difference: &Difference,
         corrections: BTreeMap<String, Corrections>,
-        interval: Duration,
     ) -> Acted {
+        let Round { call, inputs, difference, interval } = *round;
         let to_send = self.secrets_to_send(inputs);
         if let Some(live) = live.filter(|_| !to_send.is_empty()) {
             return self.rotate(call, live, inputs, &to_send).await;

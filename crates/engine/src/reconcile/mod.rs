@@ -29,7 +29,7 @@ use crate::memory::Memory;
 use crate::metrics::{Outcome, of_kind};
 use crate::object::{Object, now};
 
-use act::Step;
+use act::{Round, Step};
 use resolve::{Inputs, Resolved};
 use secrets::Read;
 
@@ -231,7 +231,8 @@ impl<'a> Job<'a> {
             };
             let difference = self.difference(&sights, &inputs);
             let decision = self.decide(false, &roles, &sights, &difference);
-            match self.act(&call, decision, &inputs, &sights, &difference, interval).await? {
+            let round = Round { call: &call, inputs: &inputs, difference: &difference, interval };
+            match self.act(&round, decision, &sights).await? {
                 Step::Again => {}
                 Step::End(ended) => return Ok(ended),
             }
