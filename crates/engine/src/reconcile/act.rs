@@ -1,4 +1,4 @@
-//! Step four: what was decided is done.
+//! Step four: what was decided of an object that is wanted is done.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -6,10 +6,10 @@ use std::time::Duration;
 use jiff::Timestamp;
 use resource::condition::{Reason, Verdict};
 use resource::decide::{Decision, Ground, Sight, Until, Wait};
-use resource::diff::{self, Difference, managed_paths};
+use resource::diff::{Difference, managed_paths};
 use resource::record::{Corrections, Creation};
 use resource::schedule::{self, SETTLE_POLL};
-use resource::{Call, Class, Error, Live, Observed, Phase, Progress, Role, tags};
+use resource::{Call, Class, Error, Live, Phase, Progress, Role, tags};
 use serde_json::json;
 
 use super::report::Verb;
@@ -17,7 +17,7 @@ use super::{Ended, Inputs, Job, Next, secrets};
 use crate::cluster::ClusterError;
 use crate::events::Happening;
 use crate::metrics::of_kind;
-use crate::object::{Object, now};
+use crate::object::now;
 
 /// Whether there is more to do now.
 pub enum Step {
@@ -25,14 +25,10 @@ pub enum Step {
     End(Ended),
 }
 
-type Acted = Result<Step, ClusterError>;
+pub(super) type Acted = Result<Step, ClusterError>;
 
 /// A path that had to be put right this often, however far apart, is put right more slowly.
 const PATIENCE: u32 = 5;
-/// An uninstall by mistake must not take production with it.
-const HELD: &str = "the CustomResourceDefinition is being deleted, and its objects with it; their AWS resources \
-                    are kept. To delete them too, annotate the CustomResourceDefinition with \
-                    aws.konfig.io/allow-deletion: \"true\"";
 /// The longest pause between two corrections of one path.
 const LONGEST: Duration = Duration::from_secs(3600);
 
@@ -69,31 +65,7 @@ impl Job<'_> {
         }
     }
 
-    /// Acts for an object that is being deleted.
-    pub(super) async fn unmake(
-        &mut self,
-        call: &Call,
-        decision: Decision,
-        sights: &BTreeMap<Role, Sight>,
-    ) -> Acted {
-        match decision {
-            Decision::Wait(wait) => self.wait(wait, live(sights, Role::MAIN)).await,
-            Decision::Claim { role, id, ground } => {
-                self.take(call, &Inputs::default(), role, &id, ground).await
-            }
-            Decision::Delete(role) => self.remove(call, role, sights).await,
-            Decision::Forget(role) => {
-                self.known.remove(&role);
-                self.write_status(json!({"creation": {role.0: null}})).await?;
-                Ok(Step::Again)
-            }
-            Decision::Abandon => self.abandon(call).await,
-            Decision::Release => self.let_go().await.map(Step::End),
-            Decision::Nothing | Decision::Create { .. } | Decision::Update => Ok(Step::Again),
-        }
-    }
-
-    async fn wait(&mut self, wait: Wait, live: Option<&Live>) -> Acted {
+    pub(super) async fn wait(&mut self, wait: Wait, live: Option<&Live>) -> Acted {
         let next = match wait.until {
             Until::Polled => Next::After(self.cx.scaled(self.meta().polling.0)),
             Until::Settled(until) => {
@@ -107,7 +79,14 @@ impl Job<'_> {
         self.report(verdict, live, next).await.map(Step::End)
     }
 
-    async fn take(&mut self, call: &Call, inputs: &Inputs, role: Role, id: &str, ground: Ground) -> Acted {
+    pub(super) async fn take(
+        &mut self,
+        call: &Call,
+        inputs: &Inputs,
+        role: Role,
+        id: &str,
+        ground: Ground,
+    ) -> Acted {
         self.claim(call, inputs, role, id, ground).await?;
         let happening = match ground {
             Ground::Recovered => {
@@ -373,84 +352,6 @@ impl Job<'_> {
         Ok(Step::Again)
     }
 
-    async fn remove(&mut self, call: &Call, role: Role, sights: &BTreeMap<Role, Sight>) -> Acted {
-        let Some(live) = live(sights, role) else { return Ok(Step::Again) };
-        if self.cx.cluster.holds(self.meta()).await? {
-            return self.report(Verdict::stalled(HELD), Some(live), Next::OnChange).await.map(Step::End);
-        }
-        self.announce(Reason::Deleting, "AWS is asked to delete it").await?;
-        // What the user set meanwhile to let it go (deletionProtection off) counts, too.
-        let unblocking = diff::unblocking(self.kind.schema(), &call.spec, &live.spec);
-        if !unblocking.is_empty() {
-            match self.update(call, live, &call.spec, &unblocking).await? {
-                Ok(Progress::Done) => {}
-                Ok(_) => {
-                    let message =
-                        format!("AWS is changing {}, then it is deleted", unblocking.paths().join(", "));
-                    let wait = Wait { reason: Reason::Deleting, message, until: Until::Polled };
-                    return self.wait(wait, None).await;
-                }
-                Err(error) => return self.fail(error, Verb::Delete).await.map(Step::End),
-            }
-        }
-        match self.delete(call, role, live).await? {
-            Ok(Progress::Done) => {
-                self.memory.failures = 0;
-                Ok(Step::Again)
-            }
-            Ok(Progress::Busy | Progress::Pending(_)) => {
-                let message = "AWS is deleting it".to_owned();
-                self.wait(Wait { reason: Reason::Deleting, message, until: Until::Polled }, None).await
-            }
-            Err(error) => self.fail(error, Verb::Delete).await.map(Step::End),
-        }
-    }
-
-    /// Leaves AWS as it is, takes our tags off where that works, and lets the object go.
-    async fn abandon(&mut self, call: &Call) -> Acted {
-        let keys: Vec<String> = self.ownership.tags().into_keys().collect();
-        for role in self.kind.roles(None) {
-            let made = self.record.made();
-            let Some(id) = made.get(role).filter(|_| self.has_tags()) else { continue };
-            let untagged = match self.kind.observe(call, role, id, None).await {
-                Ok(Observed::Live(live)) if live.uid() == Some(&self.ownership.uid) => {
-                    self.kind.untag(call, role, id, &keys).await
-                }
-                Ok(_) => Ok(()),
-                Err(error) => Err(error),
-            };
-            if let Err(error) = untagged {
-                if error.class.heals_by_itself() {
-                    return self.fail(error, Verb::Update).await.map(Step::End);
-                }
-                tracing::warn!(%error, id, "released, but our tags could not be taken off");
-            }
-        }
-        self.leave_in_aws().await.map(Step::End)
-    }
-
-    pub(super) async fn leave_in_aws(&mut self) -> Result<Ended, ClusterError> {
-        self.publish(Happening::normal("Released", "left in AWS; this object no longer manages it")).await;
-        self.cx.cluster.remove_finalizer(self.meta(), &self.object).await?;
-        Ok(("Gone", Next::OnChange))
-    }
-
-    /// Nothing is left in AWS, or nothing was ever made.
-    pub(super) async fn let_go(&mut self) -> Result<Ended, ClusterError> {
-        // R2: a cache may lag behind an intent.
-        let live = self.cx.cluster.refresh(self.meta(), &self.object).await?;
-        let is_blank = live.record().is_ok_and(|record| record.is_blank());
-        self.took(live);
-        if !is_blank {
-            return Ok(("Unfinished", Next::After(Duration::ZERO)));
-        }
-        if !self.memory.deleted.is_empty() {
-            self.publish(Happening::normal("Deleted", "deleted in AWS")).await;
-        }
-        self.cx.cluster.remove_finalizer(self.meta(), &self.object).await?;
-        Ok(("Gone", Next::OnChange))
-    }
-
     pub(super) fn backoff(&mut self, class: Class) -> Next {
         self.memory.failures += 1;
         self.memory.failing_since.get_or_insert(now());
@@ -459,7 +360,7 @@ impl Job<'_> {
     }
 }
 
-fn live(sights: &BTreeMap<Role, Sight>, role: Role) -> Option<&Live> {
+pub(super) fn live(sights: &BTreeMap<Role, Sight>, role: Role) -> Option<&Live> {
     match sights.get(&role) {
         Some(Sight::Live(live)) => Some(live),
         _ => None,

@@ -6,6 +6,7 @@ mod report;
 mod resolve;
 mod secrets;
 mod transmit;
+mod unmake;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
