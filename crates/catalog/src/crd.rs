@@ -235,6 +235,8 @@ fn structural(schema: &Value) -> Value {
                 .filter(|(key, value)| is_properties || keep(key, value))
                 .map(|(key, value)| {
                     let value = match (key.as_str(), value) {
+                        // The source's line breaks are not the reader's.
+                        ("description", Value::String(text)) => json!(reflowed(text)),
                         ("enum", Value::Array(values)) => {
                             values.iter().filter(|value| !value.is_null()).cloned().collect()
                         }
@@ -248,6 +250,11 @@ fn structural(schema: &Value) -> Value {
         Value::Array(items) => items.iter().map(structural).collect(),
         other => other.clone(),
     }
+}
+
+/// A text whose paragraphs are lines.
+fn reflowed(text: &str) -> String {
+    text.split("\n\n").map(|paragraph| paragraph.replace('\n', " ")).collect::<Vec<_>>().join("\n\n")
 }
 
 /// A status is reported, not validated: what AWS adds tomorrow must not keep a condition from being
