@@ -18,7 +18,7 @@ use crate::{CONTROLLER, FINALIZER, GROUP};
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// On a CRD: its deletion may take the AWS resources with it.
-const ALLOW_DELETION: &str = "aws.konfig.io/allow-deletion";
+pub const ALLOW_DELETION: &str = "aws.konfig.io/allow-deletion";
 
 /// Why the API server could not be written or read.
 #[derive(Debug, Error)]

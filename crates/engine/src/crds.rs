@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::GROUP;
+use crate::cluster::ALLOW_DELETION;
 use crate::context::Context;
 use crate::object::api_resource;
 use crate::watch::{Faces, key_of, run};
@@ -93,10 +94,8 @@ impl Installed {
     fn installed(&mut self, crd: &Crd) {
         let Some(kind) = self.kind_of(crd) else { return };
         let name = kind.meta().kind;
-        let leave = (
-            crd.metadata.deletion_timestamp.is_some(),
-            crd.annotations().get("aws.konfig.io/allow-deletion").cloned(),
-        );
+        let leave =
+            (crd.metadata.deletion_timestamp.is_some(), crd.annotations().get(ALLOW_DELETION).cloned());
         if let Some(running) = self.running.get_mut(name) {
             if running.leave != leave {
                 running.leave = leave;

@@ -127,6 +127,16 @@ pub fn default_to(value: impl Into<Value>) -> impl Transform {
     }
 }
 
+/// Applies an annotation to each item of a list.
+pub fn each(mut transform: impl Transform) -> impl Transform {
+    move |schema: &mut Schema| {
+        let items = schema.get_mut("items").and_then(|items| <&mut Schema>::try_from(items).ok());
+        if let Some(items) = items {
+            transform.transform(items);
+        }
+    }
+}
+
 /// A CEL rule on the field, with the message that says what to write instead.
 pub fn rule(rule: impl Into<String>, message: &'static str) -> impl Transform {
     let rule = rule.into();

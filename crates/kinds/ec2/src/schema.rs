@@ -6,16 +6,6 @@ use resource::{Error, Result};
 use schemars::Schema;
 use schemars::transform::Transform;
 
-/// Applies an annotation to each item of a list.
-pub(crate) fn each(mut transform: impl Transform) -> impl Transform {
-    move |schema: &mut Schema| {
-        let items = schema.get_mut("items").and_then(|items| <&mut Schema>::try_from(items).ok());
-        if let Some(items) = items {
-            transform.transform(items);
-        }
-    }
-}
-
 /// The range has a size that AWS allows for VPCs and subnets.
 pub(crate) fn vpc_size(schema: &mut Schema) {
     rule(

@@ -7,7 +7,7 @@ use aws_sdk_ec2::types::{
     VpcCidrBlockStateCode, VpcIpv6CidrBlockAssociation, VpcState,
 };
 use resource::record::Made;
-use resource::schema::{cidr_v4, clearable, default_to, immutable, rule, set, tags};
+use resource::schema::{cidr_v4, clearable, default_to, each, immutable, rule, set, tags};
 use resource::{
     Call, Candidate, Changes, Class, Created, Deletion, Error, Live, Meta, Observed, Phase, Polling,
     Progress, Protection, Reads, Resource, Result, Role, Tags,
@@ -16,7 +16,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
-use crate::schema::{each, masked, vpc_size};
+use crate::schema::{masked, vpc_size};
 use crate::store::{Described, Store, candidates, made};
 use crate::tags::{at_creation, from_ec2};
 

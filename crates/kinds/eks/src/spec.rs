@@ -1,8 +1,9 @@
 //! The fields of an EKSCluster.
 
-use resource::schema::{cidr_v4, clearable, default_to, immutable, matches, rule, set, tags};
+use resource::schema::{cidr_v4, clearable, default_to, each, immutable, matches, rule, set, tags};
 use resource::targets::{IamRole, SecurityGroup, Subnet};
 use resource::{Ref, Tags};
+use schemars::transform::Transform;
 use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
@@ -193,29 +194,26 @@ fn bootstrap_stays(schema: &mut Schema) {
         "has(self.{field}) == has(oldSelf.{field}) && (!has(self.{field}) || self.{field} == oldSelf.{field})"
     );
     let message = "bootstrapClusterCreatorAdminPermissions counts at creation only: delete this object and create it anew";
-    schemars::transform::Transform::transform(&mut rule(same, message), schema);
+    rule(same, message).transform(schema);
 }
 
 fn each_cidr(schema: &mut Schema) {
     // A dual-stack cluster takes IPv6 ranges, too.
-    each(schema, |items| {
+    each(|items: &mut Schema| {
         items.insert("maxLength".to_owned(), 43.into());
         let message = "must be a range written from its first address, such as 203.0.113.0/24";
         let is_range = "isCIDR(self) && cidr(self) == cidr(self).masked()";
-        schemars::transform::Transform::transform(&mut rule(is_range, message), items);
-    });
+        rule(is_range, message).transform(items);
+    })
+    .transform(schema);
 }
 
 fn log_types(schema: &mut Schema) {
-    each(schema, |items| drop(items.insert("enum".to_owned(), LOG_TYPES.to_vec().into())));
+    each(|items: &mut Schema| drop(items.insert("enum".to_owned(), LOG_TYPES.to_vec().into())))
+        .transform(schema);
 }
 
 fn secrets_only(schema: &mut Schema) {
-    each(schema, |items| drop(items.insert("enum".to_owned(), vec!["secrets"].into())));
-}
-
-fn each(schema: &mut Schema, annotate: impl FnOnce(&mut Schema)) {
-    if let Some(items) = schema.get_mut("items").and_then(|items| <&mut Schema>::try_from(items).ok()) {
-        annotate(items);
-    }
+    each(|items: &mut Schema| drop(items.insert("enum".to_owned(), vec!["secrets"].into())))
+        .transform(schema);
 }

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use aws_sdk_s3::types::{self, CorsConfiguration};
-use resource::schema::set;
+use resource::schema::{each, set};
 use resource::{Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ use serde_with::skip_serializing_none;
 use super::Spec;
 use super::access::{Bucket, ask};
 use super::parts;
-use super::schema::{at_most, each, one_of};
+use super::schema::{at_most, one_of};
 
 /// What web pages of some origins may do. The first rule that fits a request counts.
 #[skip_serializing_none]

@@ -5,7 +5,7 @@ use aws_sdk_s3::types::{
     self, Event, EventBridgeConfiguration, FilterRule, FilterRuleName, NotificationConfiguration,
     NotificationConfigurationFilter, S3KeyFilter,
 };
-use resource::schema::{clearable, default_to, set};
+use resource::schema::{clearable, default_to, each, set};
 use resource::{Class, Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,7 @@ use serde_with::skip_serializing_none;
 
 use super::Spec;
 use super::access::{Bucket, ask};
-use super::schema::{at_most, each};
+use super::schema::at_most;
 use super::{ids, parts};
 
 /// Who is told of what happens to the bucket's objects. Each list that is set is the full list.

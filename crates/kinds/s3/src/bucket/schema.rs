@@ -37,16 +37,6 @@ pub(super) fn day(schema: &mut Schema) {
     .transform(schema);
 }
 
-/// Applies an annotation to each item of a list.
-pub(super) fn each(mut transform: impl Transform) -> impl Transform {
-    move |schema: &mut Schema| {
-        let items = schema.get_mut("items").and_then(|items| <&mut Schema>::try_from(items).ok());
-        if let Some(items) = items {
-            transform.transform(items);
-        }
-    }
-}
-
 /// Texts of at most this length.
 pub(super) fn at_most(length: u32) -> impl Transform {
     move |schema: &mut Schema| {
