@@ -6,9 +6,10 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use kube::api::{DeleteParams, DynamicObject, PostParams};
 
+use super::rotation::Rotation;
 use super::trap::{Point, Trap};
 use crate::history::Version;
-use crate::lifecycle::{Drive, Lifecycle};
+use crate::lifecycle::{Change, Drive, Lifecycle};
 use crate::operator::Operator;
 use crate::proxy::{aws, kube as api_server};
 use crate::wait::eventually;
@@ -27,8 +28,10 @@ const QUIET: Duration = Duration::from_millis(300);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
     Create,
-    /// By its place in the data file.
+    /// By its place among the changes and removals of the data file.
     Change(usize),
+    /// The value of its Secret changes.
+    Rotate,
     Delete,
 }
 
@@ -36,8 +39,8 @@ impl fmt::Display for Phase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Create => f.write_str("create"),
-            Self::Change(0) => f.write_str("update"),
             Self::Change(index) => write!(f, "update {}", index + 1),
+            Self::Rotate => f.write_str("rotate"),
             Self::Delete => f.write_str("delete"),
         }
     }
@@ -55,13 +58,14 @@ pub(super) struct Lives<'a> {
     world: World,
     life: &'a Lifecycle,
     operator: Operator,
+    rotation: Option<Rotation>,
 }
 
 impl<'a> Lives<'a> {
     pub async fn new(life: &'a Lifecycle) -> Result<Self> {
         let world = World::prepare(life.emulator.into()).await?.time_scale(TIME_SCALE);
         let operator = world.operator(ARGS).await?;
-        let lives = Self { world, life, operator };
+        let lives = Self { world, life, operator, rotation: None };
         lives.drive().await?.prepare().await?;
         Ok(lives)
     }
@@ -111,6 +115,10 @@ impl<'a> Lives<'a> {
         // Begun before a deletion, its history still holds the object afterwards.
         let (world, life) = (&self.world, self.life);
         let last_seen = if phase == Phase::Delete { Some(Drive::new(world, life).await?) } else { None };
+        self.rotation = match phase {
+            Phase::Rotate => Some(Rotation::begin(world, life).await?),
+            _ => None,
+        };
         self.begin(phase).await?;
         let killed = tokio::select! {
             biased;
@@ -130,11 +138,19 @@ impl<'a> Lives<'a> {
             Some(drive) => drive.ensure_tally(false).await?,
             None => self.judge(phase).await?,
         }
+        if phase == Phase::Create {
+            // From now on it must survive every kill, too.
+            self.drive().await?.put_on_by_others().await?;
+        }
         Ok(killed)
     }
 
     async fn drive(&self) -> Result<Drive<'_>> {
         Drive::new(&self.world, self.life).await
+    }
+
+    fn edit(&self, index: usize) -> Result<&Change> {
+        self.life.edits().nth(index).context("no such change")
     }
 
     async fn begin(&self, phase: Phase) -> Result<()> {
@@ -145,9 +161,11 @@ impl<'a> Lives<'a> {
                 api.create(&PostParams::default(), &object).await.map(drop)?;
             }
             Phase::Change(index) => {
-                let patch = serde_json::json!({"spec": self.life.changes[index].spec});
+                let patch = serde_json::json!({"spec": self.edit(index)?.spec});
                 self.world.merge(self.life.kind(), name, patch).await.map(drop)?;
             }
+            // Begun with the look at what was there before.
+            Phase::Rotate => {}
             Phase::Delete => {
                 api.delete(name, &DeleteParams::default()).await.map(drop)?;
             }
@@ -179,7 +197,7 @@ impl<'a> Lives<'a> {
         let version = Version { object, deleted: false };
         ensure!(version.condition("Ready", "status") == Some("True"), "not Ready: {status}");
         ensure!(status["observedGeneration"].as_i64() == generation, "not yet observed: {status}");
-        Ok(())
+        self.rotation.as_ref().map_or(Ok(()), |rotation| rotation.ensure_applied(&status))
     }
 
     /// Compares what AWS and the status hold with what they should.
@@ -193,10 +211,14 @@ impl<'a> Lives<'a> {
             ensure!(!status[field].is_null(), "status.{field} is not set: {status}");
         }
         ensure!(status["adopted"] != true, "what it made is taken for adopted: {status}");
-        let sees = match phase {
-            Phase::Change(index) => &self.life.changes[index].sees,
-            Phase::Create | Phase::Delete => &self.life.create.sees,
-        };
-        drive.ensure_seen(sees).await
+        match phase {
+            Phase::Create => drive.ensure_seen(&self.life.create.sees).await?,
+            Phase::Change(index) => drive.ensure_seen(&self.edit(index)?.sees).await?,
+            Phase::Rotate | Phase::Delete => {}
+        }
+        if let Some(rotation) = &self.rotation {
+            rotation.ensure_sent(&self.world)?;
+        }
+        if phase == Phase::Create { Ok(()) } else { drive.foreign_stays().await }
     }
 }

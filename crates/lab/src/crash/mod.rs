@@ -6,6 +6,7 @@
 //! with exactly one of everything in AWS.
 
 mod life;
+mod rotation;
 mod table;
 mod trap;
 
@@ -23,32 +24,37 @@ use life::{End, Lives, Phase};
 /// How much of a kind's life is tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
-    /// Every point of creation, of every change and of deletion.
+    /// Every point of creation, of every change and removal, of the rotation of its Secrets and of
+    /// deletion.
     All,
-    /// Every point of creation, of the first change and of deletion.
+    /// The same, with one change.
     OneChange,
-    /// So many points, spread evenly, of creation, of the first change and of deletion.
+    /// So many points, spread evenly, of each phase, with one change.
     Sample(usize),
 }
 
-/// The points of a phase that a sample takes.
-const SAMPLE: usize = 4;
-
 impl Extent {
-    /// As the environment variable `KONFIG_CRASH` says (`all` or `sample`), else this.
+    /// As the environment variable `KONFIG_CRASH` says (`all`, or `change` for one change), else this.
     #[must_use]
     pub fn or_as_asked(self) -> Self {
         match std::env::var("KONFIG_CRASH").as_deref() {
             Ok("all") => Self::All,
-            Ok("sample") => Self::Sample(SAMPLE),
+            Ok("change") => Self::OneChange,
             _ => self,
         }
     }
 
     fn phases(self, life: &Lifecycle) -> Vec<Phase> {
-        let changes = if self == Self::All { life.changes.len() } else { life.changes.len().min(1) };
-        let changes = (0..changes).map(Phase::Change);
-        [Phase::Create].into_iter().chain(changes).chain([Phase::Delete]).collect()
+        // The first that asks something of AWS.
+        let first = life.changes.iter().position(|change| !change.calls.is_empty());
+        let changes = match self {
+            Self::All => 0..life.edits().count(),
+            _ => first.map_or(0..0, |first| first..first + 1),
+        };
+        let has_secrets = life.prerequisites.iter().any(|object| object["kind"] == "Secret");
+        let rotate = has_secrets.then_some(Phase::Rotate);
+        let changes = changes.map(Phase::Change);
+        [Phase::Create].into_iter().chain(changes).chain(rotate).chain([Phase::Delete]).collect()
     }
 
     /// The points of a phase with so many effects.
@@ -72,15 +78,15 @@ struct Trial {
     row: Row,
 }
 
-/// Leads a kind through one life after another and says what became of them.
-pub async fn run(life: &Lifecycle, extent: Extent) -> Result<Table> {
+/// Leads a kind through one life after another and says what became of them; `progress` is told
+/// how many points are left.
+pub async fn run(life: &Lifecycle, extent: Extent, progress: impl Fn(usize)) -> Result<Table> {
     let mut lives = Lives::new(life).await?;
     let mut trials = Vec::new();
     let phases = extent.phases(life).into_iter();
     for (phase, end) in lives.lead(phases.map(|phase| (phase, None))).await {
         let effects = end.with_context(|| format!("{} {phase}, without a kill", life.name))?.effects;
-        println!("{} {phase}: {}", life.name, effects.join(", "));
-        let row = Row::new(life.kind(), phase, effects.len());
+        let row = Row::new(&life.name, phase, effects.len());
         trials.push(Trial { phase, points: extent.points(effects.len()), row });
     }
     while trials.iter().any(|trial| !trial.points.is_empty()) {
@@ -94,8 +100,7 @@ pub async fn run(life: &Lifecycle, extent: Extent) -> Result<Table> {
         if failed {
             lives = Lives::new(life).await?;
         }
-        let left: usize = trials.iter().map(|trial| trial.points.len()).sum();
-        eprintln!("{}: {left} points to go", life.name);
+        progress(trials.iter().map(|trial| trial.points.len()).sum());
     }
     Ok(Table(trials.into_iter().map(|trial| trial.row).collect()))
 }
@@ -112,8 +117,7 @@ impl Trial {
             Ok(_) => self.row.missed += 1,
             Err(error) => {
                 self.row.tried += 1;
-                let failure = format!("{} {}, killed {point}: {error:#}", self.row.kind, self.row.phase);
-                println!("FAILED {failure}");
+                let failure = format!("{} {}, killed {point}: {error:#}", self.row.life, self.row.phase);
                 self.row.failures.push(failure);
             }
         }

@@ -5,9 +5,9 @@ use std::fmt;
 /// What came of one phase of one kind.
 #[derive(Debug, Clone)]
 pub struct Row {
-    /// The kind.
-    pub kind: String,
-    /// `create`, `update`, `update 2`, …, `delete`.
+    /// The data file.
+    pub life: String,
+    /// `create`, `update 1`, `update 2`, …, `rotate`, `delete`.
     pub phase: String,
     /// The AWS calls and API-server writes of the phase when nothing is killed.
     pub effects: usize,
@@ -20,13 +20,13 @@ pub struct Row {
 }
 
 impl Row {
-    pub(super) fn new(kind: &str, phase: impl fmt::Display, effects: usize) -> Self {
-        let (kind, phase) = (kind.to_owned(), phase.to_string());
-        Self { kind, phase, effects, tried: 0, missed: 0, failures: Vec::new() }
+    pub(super) fn new(life: &str, phase: impl fmt::Display, effects: usize) -> Self {
+        let (life, phase) = (life.to_owned(), phase.to_string());
+        Self { life, phase, effects, tried: 0, missed: 0, failures: Vec::new() }
     }
 }
 
-/// Kind by phase: points tried, failures. Shown in Markdown.
+/// Life by phase: points tried, failures. Shown in Markdown.
 #[derive(Debug, Clone, Default)]
 pub struct Table(pub Vec<Row>);
 
@@ -36,15 +36,28 @@ impl Table {
     pub fn failures(&self) -> Vec<&str> {
         self.0.iter().flat_map(|row| &row.failures).map(String::as_str).collect()
     }
+
+    /// Takes in another.
+    pub fn extend(&mut self, other: &Self) {
+        self.0.extend(other.0.iter().cloned());
+    }
+
+    /// Life by life; the phases of each stay in order.
+    pub fn sort(&mut self) {
+        self.0.sort_by(|a, b| a.life.cmp(&b.life));
+    }
 }
 
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "| Kind | Phase | Calls and writes | Points tried | Failures |")?;
-        writeln!(f, "|---|---|---:|---:|---:|")?;
-        for Row { kind, phase, effects, tried, failures, .. } in &self.0 {
-            writeln!(f, "| {kind} | {phase} | {effects} | {tried} | {} |", failures.len())?;
+        let wide = self.0.iter().map(|row| row.life.len()).max().unwrap_or_default().max(4);
+        writeln!(f, "| {:<wide$} | phase     | calls and writes | points tried | failures |", "life")?;
+        writeln!(f, "|{:-<wide$}--|-----------|-----------------:|-------------:|---------:|", "")?;
+        for Row { life, phase, effects, tried, failures, .. } in &self.0 {
+            let failures = failures.len();
+            writeln!(f, "| {life:<wide$} | {phase:<9} | {effects:>16} | {tried:>12} | {failures:>8} |")?;
         }
-        Ok(())
+        let tried: usize = self.0.iter().map(|row| row.tried).sum();
+        writeln!(f, "\n{tried} points tried, {} failures", self.failures().len())
     }
 }

@@ -206,6 +206,11 @@ impl Lifecycle {
         text(&self.manifest, "/metadata/name")
     }
 
+    /// The changes of its spec, and what is taken out of it afterwards.
+    pub fn edits(&self) -> impl Iterator<Item = &Change> {
+        self.changes.iter().chain(&self.removals)
+    }
+
     /// The prerequisites that become Ready, by kind and name: not Secrets.
     pub fn required(&self) -> impl Iterator<Item = (&str, &str)> {
         let ours =

@@ -68,14 +68,16 @@ impl Drive<'_> {
         self.ensure_tally(true).await
     }
 
-    async fn put_on_by_others(&self) -> Result<()> {
+    /// What others do to it.
+    pub async fn put_on_by_others(&self) -> Result<()> {
         match &self.life.foreign {
             Some(foreign) => self.by_hand(&foreign.by).await,
             None => Ok(()),
         }
     }
 
-    async fn foreign_stays(&self) -> Result<()> {
+    /// Fails unless what others did is still there.
+    pub async fn foreign_stays(&self) -> Result<()> {
         match &self.life.foreign {
             Some(foreign) => self.ensure_seen(&foreign.sees).await,
             None => Ok(()),

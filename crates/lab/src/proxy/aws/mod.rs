@@ -25,6 +25,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+pub use asked::mask;
 pub use call::{Call, Table};
 pub use rules::{Action, Match};
 
