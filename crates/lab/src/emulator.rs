@@ -124,7 +124,9 @@ impl Flavor {
                     .env("BIND_HOST", "127.0.0.1")
                     .env("GATEWAY_PORT", port.to_string())
                     .env("IOT_MTLS_ENABLED", "0")
-                    .env("SFTP_ENABLED", "0");
+                    .env("SFTP_ENABLED", "0")
+                    // With a container engine it would start one for each database and cluster.
+                    .env("DOCKER_HOST", "unix:///nonexistent");
             }
         }
         command

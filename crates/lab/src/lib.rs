@@ -23,6 +23,7 @@ pub mod manifest;
 pub mod operator;
 pub mod paths;
 mod ports;
+pub mod postgres;
 pub mod process;
 pub mod proxy;
 pub mod scratch;

@@ -31,6 +31,16 @@ pub async fn emulators() -> Result<PathBuf> {
     prepare("tools/emulators/install").await
 }
 
+/// The bin folder of a PostgreSQL server.
+pub async fn postgres() -> Result<PathBuf> {
+    prepare("tools/postgres/install").await
+}
+
+/// The same, where there is one already.
+pub async fn postgres_if_there() -> Option<PathBuf> {
+    prepare("tools/postgres/find").await.ok()
+}
+
 /// The program that reads objects as JSON and prints the status that Go's kstatus sees.
 pub async fn kstatus() -> Result<PathBuf> {
     prepare("tools/kstatus/build").await
