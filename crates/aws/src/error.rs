@@ -15,14 +15,29 @@ use crate::class::{classify, label};
 use crate::guard::Fenced;
 
 /// Turns the SDK's result of a call into the project's.
-pub trait Answer<T> {
+pub trait Answer<T>: Sized {
     /// The output, or the error with its operation, code, message, request id and class.
     fn answer(self) -> Result<T>;
+
+    /// As [`answer`](Self::answer), for a service that does not call its permissions as its
+    /// operations: `permission` knows which one an operation needs.
+    fn answer_permitted_by(self, permission: fn(&str) -> String) -> Result<T>;
 
     /// As [`answer`](Self::answer); None where AWS itself says with one of these codes that the
     /// resource is absent. For observing and deleting: on a create or update the same code may
     /// speak of something else that the call names.
-    fn answer_or_absent(self, absent_codes: &[&str]) -> Result<Option<T>>;
+    fn answer_or_absent(self, absent_codes: &[&str]) -> Result<Option<T>> {
+        or_absent(self.answer(), absent_codes)
+    }
+}
+
+/// None where AWS itself says with one of these codes that the resource is absent.
+pub fn or_absent<T>(answer: Result<T>, absent_codes: &[&str]) -> Result<Option<T>> {
+    match answer {
+        // Without a request id it is not AWS that answered.
+        Err(error) if !error.request_id.is_empty() && absent_codes.contains(&error.code.as_str()) => Ok(None),
+        answer => answer.map(Some),
+    }
 }
 
 impl<T, E> Answer<T> for std::result::Result<T, SdkError<E, HttpResponse>>
@@ -30,34 +45,37 @@ where
     E: ProvideErrorMetadata + StdError + 'static,
 {
     fn answer(self) -> Result<T> {
-        self.map_err(|failure| convert(&failure))
+        let (service, operation) = origin::<E>();
+        self.map_err(|failure| convert(operation, &failure, || format!("{service}:{operation}")))
     }
 
-    fn answer_or_absent(self, absent_codes: &[&str]) -> Result<Option<T>> {
-        match self.answer() {
-            Ok(output) => Ok(Some(output)),
-            // Without a request id it is not AWS that answered.
-            Err(error) if !error.request_id.is_empty() && absent_codes.contains(&error.code.as_str()) => {
-                Ok(None)
-            }
-            Err(error) => Err(error),
-        }
+    fn answer_permitted_by(self, permission: fn(&str) -> String) -> Result<T> {
+        let (_, operation) = origin::<E>();
+        self.map_err(|failure| convert(operation, &failure, || permission(operation)))
     }
 }
 
-fn convert<E>(failure: &SdkError<E, HttpResponse>) -> Error
+fn convert<E>(
+    operation: &str,
+    failure: &SdkError<E, HttpResponse>,
+    permission: impl FnOnce() -> String,
+) -> Error
 where
     E: ProvideErrorMetadata + StdError + 'static,
 {
-    let (service, operation) = origin::<E>();
     match failure {
-        SdkError::ServiceError(answer) => refusal(service, operation, answer.err().meta(), answer.raw()),
+        SdkError::ServiceError(answer) => refusal(operation, answer.err().meta(), answer.raw(), permission),
         failure => unanswered(operation, failure, failure.raw_response()),
     }
 }
 
 /// AWS, or something before it, answered with an error.
-fn refusal(service: &str, operation: &str, meta: &ErrorMetadata, raw: &HttpResponse) -> Error {
+fn refusal(
+    operation: &str,
+    meta: &ErrorMetadata,
+    raw: &HttpResponse,
+    permission: impl FnOnce() -> String,
+) -> Error {
     let code = meta.code().unwrap_or_default().to_owned();
     let request_id = request_id(raw).unwrap_or_default().to_owned();
     let status = raw.status().as_u16();
@@ -70,7 +88,10 @@ fn refusal(service: &str, operation: &str, meta: &ErrorMetadata, raw: &HttpRespo
         None => format!("HTTP status {status}"),
     };
     let message = match class {
-        Class::Denied => with_permission(service, operation, message),
+        // AWS's newer messages name the missing permission themselves.
+        Class::Denied if !message.contains("to perform: ") => {
+            format!("{message} (the credentials need the permission {})", permission())
+        }
         _ => message,
     };
     Error { class, operation: operation.to_owned(), code, message, request_id }
@@ -82,14 +103,6 @@ fn refusal_class(operation: &str, code: &str, request_id: &str, status: u16) -> 
         return Class::Transient;
     }
     classify(operation, code, status)
-}
-
-/// AWS's newer messages name the missing permission themselves, after `perform:`.
-fn with_permission(service: &str, operation: &str, message: String) -> String {
-    if service.is_empty() || message.contains("to perform: ") {
-        return message;
-    }
-    format!("{message} (the credentials need the permission {service}:{operation})")
 }
 
 /// No answer came, or none that can be read.

@@ -43,7 +43,7 @@ mod session;
 pub use batch::Batch;
 pub use class::classify;
 pub use clients::Clients;
-pub use error::Answer;
+pub use error::{Answer, or_absent};
 pub use guard::{Fence, Guard};
 pub use metrics::Metrics;
 pub use session::{ATTEMPT_TIMEOUT, Options, Sessions};

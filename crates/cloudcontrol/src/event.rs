@@ -1,5 +1,6 @@
 //! The progress of a request, as Cloud Control tells it.
 
+use aws::{Answer, or_absent};
 use aws_sdk_cloudcontrol::types::{HandlerErrorCode, OperationStatus, ProgressEvent};
 use resource::{Class, Error, Result};
 
@@ -38,15 +39,25 @@ pub fn read(operation: &str, event: Option<&ProgressEvent>) -> Progressed {
     }
 }
 
-/// The answer to a call that Cloud Control refuses at once, with the classes that only hold here.
-pub fn refine<T>(answer: Result<T>) -> Result<T> {
-    answer.map_err(|error| match error.code.as_str() {
+/// The answer to a call; errors have the classes that only hold here.
+pub fn answer<T>(result: impl Answer<T>) -> Result<T> {
+    result.answer_permitted_by(permission).map_err(|error| match error.code.as_str() {
         // Another request on the same resource has not ended yet.
         "ConcurrentOperationException" => error.class(Class::Busy),
         "TypeNotFoundException" => error.class(Class::Invalid),
         "GeneralServiceException" => error.class(Class::Transient),
         _ => error,
     })
+}
+
+/// The same; None where AWS itself answers with one of these codes.
+pub fn answer_or_absent<T>(result: impl Answer<T>, codes: &[&str]) -> Result<Option<T>> {
+    or_absent(answer(result), codes)
+}
+
+/// IAM knows Cloud Control's operations as CloudFormation's.
+fn permission(operation: &str) -> String {
+    format!("cloudformation:{operation}")
 }
 
 fn failure(operation: &str, event: &ProgressEvent) -> Failure {

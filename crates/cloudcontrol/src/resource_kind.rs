@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use aws::{Answer, Clients};
+use aws::Clients;
 use aws_sdk_cloudcontrol::Client;
 use aws_sdk_cloudcontrol::types::Operation;
 use resource::record::Made;
@@ -19,7 +19,7 @@ use serde_json::{Map, Value};
 use serde_with::skip_serializing_none;
 
 use crate::compare::{as_desired, reported, without_nulls, written};
-use crate::event::{Progressed, read, refine};
+use crate::event::{Progressed, answer, answer_or_absent, read};
 use crate::patch;
 use crate::schema::TypeSchema;
 use crate::tags as type_tags;
@@ -35,6 +35,8 @@ const REQUEST: &str = "request:";
 const DESIRED: &str = "/desiredState";
 /// The codes that mean: there is no such resource.
 const ABSENT: &[&str] = &["ResourceNotFoundException"];
+/// The code that means: there is no such request, or it is too long ago.
+const FORGOTTEN: &[&str] = &["RequestTokenNotFoundException"];
 
 /// Any AWS resource, by its CloudFormation type: what AWS's own documentation says of the type's
 /// properties holds for desiredState.
@@ -106,8 +108,12 @@ impl Resource for CloudControlResource {
         id.starts_with(REQUEST)
     }
 
-    fn protection(_: Role) -> Protection {
-        Protection::TokenFor(TOKEN_LIFETIME)
+    fn protection(_: Role, spec: Option<&Spec>) -> Protection {
+        let schema = spec.and_then(|spec| Some((spec, TypeSchema::of(&spec.type_name)?)));
+        match schema {
+            Some((spec, schema)) if is_found(&schema, spec) => Protection::Token,
+            _ => Protection::TokenFor(TOKEN_LIFETIME),
+        }
     }
 
     fn canonical(spec: Spec) -> Result<Spec> {
@@ -183,9 +189,9 @@ impl Resource for CloudControlResource {
         }
         let create = self.0.get(&call.scope).await?.create_resource().type_name(&spec.type_name);
         let create = create.desired_state(desired.to_string()).set_client_token(call.token());
-        let answer = refine(create.send().await.answer()).map_err(|error| match error.class {
+        let answer = answer(create.send().await).map_err(|error| match error.class {
             // Another request has this token, and what it made cannot be found: no other is sent.
-            Class::TokenMismatch if !is_found(&schema, spec) => error.class(Class::Exists),
+            Class::TokenMismatch if !is_found(&schema, spec) => asked_otherwise(error),
             _ => error,
         })?;
         let event = answer.progress_event();
@@ -217,7 +223,7 @@ impl Resource for CloudControlResource {
         }
         let update = self.0.get(&call.scope).await?.update_resource().type_name(&target.type_name);
         let update = update.identifier(id).patch_document(Value::Array(document).to_string());
-        let answer = refine(update.send().await.answer())?;
+        let answer = answer(update.send().await)?;
         progress("UpdateResource", read("UpdateResource", answer.progress_event()))
     }
 
@@ -237,7 +243,7 @@ impl Resource for CloudControlResource {
             return Err(Error::invalid("DeleteResource", message));
         }
         let delete = self.0.get(&call.scope).await?.delete_resource().type_name(type_name).identifier(id);
-        match refine(delete.send().await.answer_or_absent(ABSENT))? {
+        match answer_or_absent(delete.send().await, ABSENT)? {
             Some(answer) => progress("DeleteResource", read("DeleteResource", answer.progress_event())),
             None => Ok(Progress::Done),
         }
@@ -252,7 +258,7 @@ impl Resource for CloudControlResource {
         left.retain(|key, _| !keys.contains(key));
         let patch = serde_json::json!([{"op": "replace", "path": format!("/{name}"), "value": type_tags::write(&schema, &left)}]);
         let update = self.0.get(&call.scope).await?.update_resource().type_name(type_name).identifier(id);
-        refine(update.patch_document(patch.to_string()).send().await.answer_or_absent(ABSENT))?;
+        answer_or_absent(update.patch_document(patch.to_string()).send().await, ABSENT)?;
         Ok(())
     }
 }
@@ -260,7 +266,7 @@ impl Resource for CloudControlResource {
 impl CloudControlResource {
     async fn get(&self, call: &Call, type_name: &str, id: &str) -> Result<Option<Map<String, Value>>> {
         let get = self.0.get(&call.scope).await?.get_resource().type_name(type_name).identifier(id);
-        let Some(answer) = refine(get.send().await.answer_or_absent(ABSENT))? else { return Ok(None) };
+        let Some(answer) = answer_or_absent(get.send().await, ABSENT)? else { return Ok(None) };
         let text = answer.resource_description().and_then(|resource| resource.properties()).unwrap_or("{}");
         let unreadable = |error: serde_json::Error| {
             Error::new(Class::Transient, "GetResource", format!("the properties are no JSON: {error}"))
@@ -274,7 +280,7 @@ impl CloudControlResource {
         let mut pages = list.into_paginator().items().send();
         let mut found = Vec::new();
         while let Some(listed) = pages.next().await {
-            let Some(id) = refine(listed.answer())?.identifier().map(str::to_owned) else { continue };
+            let Some(id) = answer(listed)?.identifier().map(str::to_owned) else { continue };
             if let Some(properties) = self.get(call, type_name, &id).await? {
                 found.push(Candidate { tags: type_tags::read(schema, &properties), id, by_name: false });
             }
@@ -282,14 +288,15 @@ impl CloudControlResource {
         Ok(found)
     }
 
-    async fn status(&self, call: &Call, token: &str) -> Result<(Progressed, bool)> {
+    /// How a request goes, and whether it is a deletion; None where AWS no longer knows it.
+    async fn status(&self, call: &Call, token: &str) -> Result<Option<(Progressed, bool)>> {
         let client = self.0.get(&call.scope).await?;
         let status = client.get_resource_request_status().request_token(token);
-        let answer = refine(status.send().await.answer())?;
+        let Some(answer) = answer_or_absent(status.send().await, FORGOTTEN)? else { return Ok(None) };
         let event = answer.progress_event();
         let is_deletion = event.and_then(|event| event.operation()) == Some(&Operation::Delete);
         let operation = event.and_then(|event| event.operation()).map_or("Request", Operation::as_str);
-        Ok((read(operation, event), is_deletion))
+        Ok(Some((read(operation, event), is_deletion)))
     }
 
     /// The request that creates it.
@@ -299,7 +306,8 @@ impl CloudControlResource {
         token: &str,
         spec: Option<&Spec>,
     ) -> Result<Observed<Spec, Status>> {
-        Ok(match self.status(call, token).await?.0 {
+        let Some((progressed, _)) = self.status(call, token).await? else { return Ok(Observed::Forgotten) };
+        Ok(match progressed {
             Progressed::Running(_) => {
                 under_way(call, None, token, spec, Phase::Busy("AWS is creating it".to_owned()))?
             }
@@ -341,7 +349,8 @@ impl CloudControlResource {
         Ok(live.into())
     }
 
-    /// An update or a deletion; None once it has succeeded.
+    /// An update or a deletion; None once it has succeeded, or is forgotten: the resource itself tells
+    /// what came of it.
     async fn follow_request(
         &self,
         call: &Call,
@@ -349,7 +358,7 @@ impl CloudControlResource {
         token: &str,
         spec: Option<&Spec>,
     ) -> Result<Option<Observed<Spec, Status>>> {
-        let (progressed, is_deletion) = self.status(call, token).await?;
+        let Some((progressed, is_deletion)) = self.status(call, token).await? else { return Ok(None) };
         Ok(match progressed {
             Progressed::Running(_) if is_deletion => {
                 Some(under_way(call, Some(id), token, spec, Phase::Deleting)?)
@@ -389,6 +398,16 @@ fn is_found_by_tags(schema: &TypeSchema) -> bool {
 /// Whether what a lost create call has made can be found again without its token.
 fn is_found(schema: &TypeSchema, spec: &Spec) -> bool {
     schema.identifier(&spec.desired_state).is_some() || is_found_by_tags(schema)
+}
+
+/// An earlier call with this token, whose answer was lost, asked for something else.
+fn asked_otherwise(error: Error) -> Error {
+    let message = format!(
+        "{} An earlier create call of this object, whose answer was lost, asked for another desired state, and only \
+         the same call again leads to what it made: set desiredState back to what it was",
+        error.message
+    );
+    Error { class: Class::Exists, message, ..error }
 }
 
 fn progress(operation: &str, progressed: Progressed) -> Result<Progress> {

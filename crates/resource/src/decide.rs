@@ -89,7 +89,8 @@ pub enum Decision {
         /// On which ground.
         ground: Ground,
     },
-    /// Make it, as this attempt.
+    /// Make it, as this attempt. Of an object that is being deleted: send that attempt once more, only
+    /// its token leads to what it made.
     Create {
         /// The role to make.
         role: Role,
@@ -246,11 +247,9 @@ impl Facts<'_> {
             Protection::None => {}
             Protection::TokenFor(lifetime) if self.now > creation.attempted_since() + lifetime => {
                 return Wait::error(format!(
-                    "the answer to the create call of {} was lost, and AWS has forgotten its token since: what it \
-                     may have made cannot be found, and a second one is not made. Look for it in AWS, and set \
-                     aws.konfig.io/external-id to its identifier; or, if there is none, delete this object and \
-                     create it anew",
-                    creation.attempted_since()
+                    "{}, and a second one is not made. Look for it in AWS, and set aws.konfig.io/external-id to its \
+                     identifier; or, if there is none, delete this object and create it anew",
+                    out_of_reach(creation)
                 ));
             }
             // The attempt may have reached AWS, but AWS itself refuses a second: it may go out again.
@@ -364,10 +363,26 @@ impl Facts<'_> {
         if let Some(decision) = self.pick(role, &made, Ground::Recovered) {
             return decision;
         }
+        let open = creation.filter(|creation| !creation.refused);
+        if let (Some(creation), Protection::TokenFor(lifetime)) = (open, (self.protection)(role)) {
+            return self.leave_hidden(role, creation, lifetime);
+        }
         match self.settling(role) {
             Some(wait) => deleting(wait),
             None => Decision::Forget(role),
         }
+    }
+
+    /// Only the token leads to what a lost create call may have made.
+    fn leave_hidden(&self, role: Role, creation: &Creation, lifetime: Duration) -> Decision {
+        if self.now <= creation.attempted_since() + lifetime {
+            return Decision::Create { role, attempt: creation.attempt };
+        }
+        Wait::error(format!(
+            "{}, nor deleted. Look for it in AWS and delete it there, then set the annotation \
+             aws.konfig.io/deletion-policy: abandon to let this object go",
+            out_of_reach(creation)
+        ))
     }
 
     fn leave_live(&self, role: Role, live: &Live) -> Decision {
@@ -382,6 +397,15 @@ impl Facts<'_> {
             _ => Decision::Delete(role),
         }
     }
+}
+
+/// What AWS made, if it did, and will no longer tell.
+fn out_of_reach(creation: &Creation) -> String {
+    format!(
+        "what came of the create call of {} is unknown, and AWS has forgotten its token since: what it may have \
+         made cannot be found",
+        creation.attempted_since()
+    )
 }
 
 fn uid(claimed: &Claimed) -> Option<&String> {

@@ -104,8 +104,8 @@ pub trait Kind: Send + Sync + 'static {
     /// The AWS resources that this spec needs, in the order in which they are made; without a spec,
     /// all that any spec may need.
     fn roles(&self, spec: Option<&Value>) -> Vec<Role>;
-    /// What protects the create call of a role.
-    fn protection(&self, role: Role) -> Protection;
+    /// What protects the create call of a role; without a spec, whatever that is.
+    fn protection(&self, role: Role, spec: Option<&Value>) -> Protection;
     /// Whether a recorded id is the handle of the request that makes it; see [`Observed::Became`].
     fn is_handle(&self, id: &str) -> bool;
     /// The spec as AWS would write it (case, host bits of a CIDR, one rule for each source).

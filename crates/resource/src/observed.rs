@@ -18,6 +18,9 @@ pub enum Observed<Spec = Value, Status = Value> {
     /// The request that was recorded has failed for good, and left nothing behind that it did not
     /// find there.
     Refused(Error),
+    /// AWS no longer knows the request whose handle was recorded in place of an id: whether it made
+    /// anything is open, as after a lost answer.
+    Forgotten,
 }
 
 impl<Spec, Status> From<Live<Spec, Status>> for Observed<Spec, Status> {

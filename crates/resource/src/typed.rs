@@ -25,8 +25,8 @@ pub trait Resource: Sized + Send + Sync + 'static {
     /// What is fixed about the kind.
     const META: Meta;
 
-    /// What protects the create call of a role.
-    fn protection(role: Role) -> Protection;
+    /// What protects the create call of a role; without a spec, whatever that is.
+    fn protection(role: Role, spec: Option<&Self::Spec>) -> Protection;
 
     /// Whether a recorded id is the handle of the request that makes it; see [`Observed::Became`].
     fn is_handle(_id: &str) -> bool {
@@ -178,8 +178,8 @@ impl<R: Resource> Kind for Erased<R> {
         R::roles(spec.and_then(|spec| read("spec", spec).ok()).as_ref())
     }
 
-    fn protection(&self, role: Role) -> Protection {
-        R::protection(role)
+    fn protection(&self, role: Role, spec: Option<&Value>) -> Protection {
+        R::protection(role, spec.and_then(|spec| read("spec", spec).ok()).as_ref())
     }
 
     fn is_handle(&self, id: &str) -> bool {
@@ -204,6 +204,7 @@ impl<R: Resource> Kind for Erased<R> {
             Observed::Absent => Ok(Observed::Absent),
             Observed::Became(id) => Ok(Observed::Became(id)),
             Observed::Refused(error) => Ok(Observed::Refused(error)),
+            Observed::Forgotten => Ok(Observed::Forgotten),
             Observed::Live(live) => Ok(Observed::Live(erase(live)?)),
         }
     }

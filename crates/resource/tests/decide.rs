@@ -173,6 +173,33 @@ fn what_is_not_there_is_created_once() {
 }
 
 #[test]
+fn what_only_its_token_leads_to_is_never_made_twice_nor_let_go() {
+    let day = Duration::from_secs(24 * 3600);
+    let hidden =
+        |deleting, now| Case { deleting, protection: Protection::TokenFor(day), now, ..Case::default() };
+    let sent = || creation(None, 0);
+    // The settle window is long over: only the token tells.
+    for deleting in [false, true] {
+        let within = hidden(deleting, 86_400).finds(vec![]).made(MAIN, sent());
+        assert_eq!(within.decide(), creates(1), "the same attempt again, deleting: {deleting}");
+        // It counts from the first time that the attempt was sent.
+        let resent = Creation { since: Some(at(0)), ..creation(None, 86_000) };
+        let (reason, message, until) = hidden(deleting, 86_401).finds(vec![]).made(MAIN, resent).waits();
+        assert_eq!((reason, until), (Reason::Error, Until::Changed));
+        let help = if deleting { "deletion-policy: abandon" } else { "external-id" };
+        assert!(message.contains("AWS has forgotten its token") && message.contains(help), "{message}");
+    }
+    let refused = Creation { refused: true, ..sent() };
+    assert_eq!(hidden(true, 10).finds(vec![]).made(MAIN, refused).decide(), Decision::Forget(MAIN));
+    // What shows itself needs no token.
+    let shown = hidden(true, 100_000).finds(vec![found("vpc-1", claim(&me().owner, "uid-1"), false)]);
+    assert_eq!(shown.made(MAIN, sent()).decide(), claims("vpc-1", Ground::Recovered));
+    let abandoned = Allowed { release: true, ..Allowed::default() };
+    let abandoned = Case { allowed: abandoned, ..hidden(true, 100_000) };
+    assert_eq!(abandoned.finds(vec![]).made(MAIN, sent()).decide(), Decision::Abandon);
+}
+
+#[test]
 fn what_is_found_is_judged_by_its_tags() {
     let ours = claim(&me().owner, "uid-1");
     let dead = Claimed { void: true, ..found("vpc-2", claim(&me().owner, "uid-0"), false) };

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
+use resource::api::{GROUP, VERSION};
 use resource::schema::properties;
 use resource::{Deletion, Kind, Meta, Protection, Reads};
 use serde_json::{Value, json};
@@ -43,7 +44,7 @@ pub fn of(kind: &dyn Kind, example: &str) -> String {
 /// The page that lists the kinds, and says what they share.
 pub fn index(kinds: &[Arc<dyn Kind>]) -> String {
     let mut text =
-        format!("{HEADER}# Kinds of {}/{}\n\n| Kind | |\n| --- | --- |\n", catalog::GROUP, catalog::VERSION);
+        format!("{HEADER}# Kinds of {}/{}\n\n| Kind | |\n| --- | --- |\n", GROUP, VERSION);
     for kind in kinds {
         let meta = kind.meta();
         text += &format!("| [{}]({}.md) | {} |\n", meta.kind, meta.kind.to_lowercase(), meta.about);
@@ -55,7 +56,7 @@ pub fn index(kinds: &[Arc<dyn Kind>]) -> String {
         text += &format!("\n## Spec of every kind\n\n{}", status_table(&rows(&shared)));
         text += "\n## Annotations of every kind\n\n| Annotation | Meaning |\n| --- | --- |\n";
         for (name, meaning) in ANNOTATIONS {
-            text += &line(&[&format!("`{}/{name}`", catalog::GROUP), meaning]);
+            text += &line(&[&format!("`{}/{name}`", GROUP), meaning]);
         }
         text += &format!("\n## Status of every kind\n\n{}", status_table(&common_status(kind.as_ref())));
     }
@@ -111,7 +112,7 @@ fn life(kind: &dyn Kind) -> String {
     let roles = kind.roles(None);
     for role in &roles {
         let of = if roles.len() > 1 { format!(" (`{}`)", role.0) } else { String::new() };
-        let _ = writeln!(text, "- Created{of}: {}", protection(kind.protection(*role)));
+        let _ = writeln!(text, "- Created{of}: {}", protection(kind.protection(*role, None)));
     }
     let poll = meta.polling.0.as_secs();
     let _ = writeln!(text, "- Under way in AWS: asked every {poll} s.");

@@ -231,7 +231,7 @@ impl<'a> Job<'a> {
                 Err(error) => return self.fail(error, report::Verb::Read).await,
             };
             let difference = self.difference(&sights, &inputs);
-            let decision = self.decide(false, &roles, &sights, &difference);
+            let decision = self.decide(false, &inputs, &roles, &sights, &difference);
             let round = Round { call: &call, inputs: &inputs, difference: &difference, interval };
             match self.act(&round, decision, &sights).await? {
                 Step::Again => {}
@@ -264,8 +264,8 @@ impl<'a> Job<'a> {
                 Ok(sights) => sights,
                 Err(error) => return self.fail(error, report::Verb::Read).await,
             };
-            let decision = self.decide(true, &roles, &sights, &Difference::default());
-            match self.unmake(&call, decision, &sights).await? {
+            let decision = self.decide(true, &inputs, &roles, &sights, &Difference::default());
+            match self.unmake(&call, &inputs, decision, &sights).await? {
                 Step::Again => {}
                 Step::End(ended) => return Ok(ended),
             }
@@ -276,6 +276,7 @@ impl<'a> Job<'a> {
     fn decide(
         &self,
         deleting: bool,
+        inputs: &Inputs,
         roles: &[Role],
         sights: &BTreeMap<Role, Sight>,
         difference: &Difference,
@@ -287,7 +288,7 @@ impl<'a> Job<'a> {
             roles,
             sights,
             difference,
-            protection: &|role| self.kind.protection(role),
+            protection: &|role| self.kind.protection(role, Some(&inputs.spec)),
             now: now(),
             settle: self.cx.scaled(schedule::SETTLE),
             allowed: self.allowed(),

@@ -118,6 +118,11 @@ impl Job<'_> {
                     self.write_status(json!({"creation": {role.0: {"id": id}}})).await?;
                     self.publish_created(&id).await;
                 }
+                Observed::Forgotten => {
+                    self.write_status(json!({"creation": {role.0: {"id": null}}})).await?;
+                    let spec = Some(&call.spec).filter(|spec| !spec.is_null());
+                    return Ok(Ok(Sight::Unmade(aws!(self.look(&call, role, spec).await?))));
+                }
                 Observed::Refused(error) => {
                     self.memory.removing.clear();
                     self.memory.sent.clear();

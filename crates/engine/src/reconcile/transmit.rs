@@ -83,7 +83,9 @@ impl Job<'_> {
             return Err(ClusterError::Pruned("creation"));
         }
         let took = Duration::try_from(now().duration_since(started_at)).unwrap_or_default();
-        if self.kind.protection(role) == Protection::None && took > self.cx.scaled(SETTLE) / 2 {
+        if self.kind.protection(role, Some(&inputs.spec)) == Protection::None
+            && took > self.cx.scaled(SETTLE) / 2
+        {
             // The settle window counts from the intent, so it must not be old when the call is sent.
             self.write_status(json!({"creation": {role.0: {"refused": true}}})).await?;
             return Ok(false);
@@ -109,6 +111,7 @@ impl Job<'_> {
         let (kind, call, spec, made) =
             (self.kind.clone(), call.clone(), inputs.spec.clone(), self.record.made());
         let (cx, object) = (self.cx.clone(), self.object.clone());
+        let hides_the_first = self.hides_the_first(role, inputs);
         let (answer, written) = self
             .detached(async move {
                 let _worker = worker;
@@ -117,7 +120,7 @@ impl Job<'_> {
                 let outcome = match &answer {
                     Ok(created) => json!({"id": created.id, "startedAt": now()}),
                     Err(error) if error.class == Class::Fenced => return (answer, None),
-                    Err(error) if error.class.is_definite() => json!({"refused": true}),
+                    Err(error) if error.class.is_definite() && !hides_the_first => json!({"refused": true}),
                     Err(_) => json!({"startedAt": now()}),
                 };
                 let status = json!({"creation": {role.0: outcome}});
@@ -159,6 +162,22 @@ impl Job<'_> {
             self.took(written?);
         }
         Ok(())
+    }
+
+    /// Whether a refusal says nothing of what an earlier transmission of the attempt has made, and only
+    /// its token leads to that.
+    fn hides_the_first(&self, role: Role, inputs: &Inputs) -> bool {
+        let is_resent = self.record.creation(role).is_some_and(|creation| creation.since.is_some());
+        is_resent && matches!(self.kind.protection(role, Some(&inputs.spec)), Protection::TokenFor(_))
+    }
+
+    /// Sends the create call of an attempt once more, to learn what it has made.
+    pub(super) async fn recreate(&mut self, call: &Call, role: Role, inputs: &Inputs) -> Answered<Created> {
+        let Some(sent) = self.record.creation(role).cloned() else { return Err(ClusterError::Gone) };
+        self.write_status(json!({"creation": {role.0: {"since": sent.attempted_since()}}})).await?;
+        let worker = self.cx.workers.clone().acquire_owned().await;
+        let call = Call { token: Some(sent.token), ..call.clone() };
+        self.create(&call, role, inputs, worker).await
     }
 
     /// A sent attempt keeps the time of its first transmission.

@@ -25,6 +25,7 @@ impl Job<'_> {
     pub(super) async fn unmake(
         &mut self,
         call: &Call,
+        inputs: &Inputs,
         decision: Decision,
         sights: &BTreeMap<Role, Sight>,
     ) -> Acted {
@@ -41,7 +42,29 @@ impl Job<'_> {
             }
             Decision::Abandon => self.abandon(call).await,
             Decision::Release => self.let_go().await.map(Step::End),
-            Decision::Nothing | Decision::Create { .. } | Decision::Update => Ok(Step::Again),
+            Decision::Create { role, .. } => self.find_by_token(call, inputs, role).await,
+            Decision::Nothing | Decision::Update => Ok(Step::Again),
+        }
+    }
+
+    /// Only the token of a create call whose answer was lost leads to what it made: it is sent again,
+    /// and what it names is deleted.
+    async fn find_by_token(&mut self, call: &Call, inputs: &Inputs, role: Role) -> Acted {
+        if inputs.hash.is_empty() {
+            let message = "the answer to the create call was lost, and what it said can no longer be made out, as \
+                           its references or its spec are not what they were: restore them, and what it made is \
+                           found and deleted; or look for it in AWS, and set aws.konfig.io/deletion-policy: abandon";
+            let next = self.backoff(resource::Class::Dependency);
+            return self.report(Verdict::stalled(message), None, next).await.map(Step::End);
+        }
+        self.announce(
+            Reason::Deleting,
+            "the create call whose answer was lost is sent again, to find what it made",
+        )
+        .await?;
+        match self.recreate(call, role, inputs).await? {
+            Ok(_) => Ok(Step::Again),
+            Err(error) => self.fail(error, Verb::Delete).await.map(Step::End),
         }
     }
 

@@ -68,7 +68,7 @@ impl Resource for InternetGateway {
         ],
     };
 
-    fn protection(_: Role) -> Protection {
+    fn protection(_: Role, _: Option<&Spec>) -> Protection {
         Protection::None
     }
 

@@ -91,7 +91,7 @@ impl Resource for NatGateway {
         ],
     };
 
-    fn protection(role: Role) -> Protection {
+    fn protection(role: Role, _: Option<&Spec>) -> Protection {
         if role == EIP { Protection::None } else { Protection::Token }
     }
 

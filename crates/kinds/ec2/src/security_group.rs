@@ -98,7 +98,7 @@ impl Resource for SecurityGroup {
         ],
     };
 
-    fn protection(_: Role) -> Protection {
+    fn protection(_: Role, _: Option<&Spec>) -> Protection {
         // AWS refuses a second group of that name in the VPC.
         Protection::UniqueName
     }

@@ -83,7 +83,7 @@ impl Resource for Subnet {
         ],
     };
 
-    fn protection(_: Role) -> Protection {
+    fn protection(_: Role, _: Option<&Spec>) -> Protection {
         // AWS refuses a second subnet with the same range.
         Protection::UniqueName
     }

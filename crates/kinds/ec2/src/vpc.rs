@@ -101,7 +101,7 @@ impl Resource for Vpc {
         ],
     };
 
-    fn protection(_: Role) -> Protection {
+    fn protection(_: Role, _: Option<&Spec>) -> Protection {
         Protection::None
     }
 

@@ -61,7 +61,7 @@ impl Resource for Cluster {
         ],
     };
 
-    fn protection(_: Role) -> Protection {
+    fn protection(_: Role, _: Option<&Spec>) -> Protection {
         Protection::Token
     }
 

@@ -106,7 +106,7 @@ impl Resource for Role {
         ],
     };
 
-    fn protection(_: resource::Role) -> Protection {
+    fn protection(_: resource::Role, _: Option<&Spec>) -> Protection {
         Protection::UniqueName
     }
 

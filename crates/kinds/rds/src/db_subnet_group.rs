@@ -86,7 +86,7 @@ impl Resource for DbSubnetGroup {
         ],
     };
 
-    fn protection(_: Role) -> Protection {
+    fn protection(_: Role, _: Option<&Spec>) -> Protection {
         Protection::UniqueName
     }
 

@@ -1,6 +1,7 @@
 //! The kinds of Amazon S3.
 
 mod bucket;
+mod permission;
 
 use std::sync::Arc;
 

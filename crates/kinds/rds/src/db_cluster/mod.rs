@@ -50,7 +50,7 @@ impl Resource for DbCluster {
         ],
     };
 
-    fn protection(_: Role) -> Protection {
+    fn protection(_: Role, _: Option<&Spec>) -> Protection {
         Protection::UniqueName
     }
 

@@ -49,7 +49,7 @@ impl Resource for DbInstance {
         ],
     };
 
-    fn protection(_: Role) -> Protection {
+    fn protection(_: Role, _: Option<&Spec>) -> Protection {
         Protection::UniqueName
     }
 

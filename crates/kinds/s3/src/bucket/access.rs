@@ -2,11 +2,13 @@
 
 use std::error::Error as StdError;
 
-use aws::{Answer, Clients};
+use aws::{Answer, Clients, or_absent};
 use aws_sdk_s3::Client;
 use aws_sdk_s3::config::http::HttpResponse;
 use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
 use resource::{Call, Class, Error, Result, Scope};
+
+use crate::permission::permission;
 
 /// The one code that means: no such bucket.
 pub(super) const ABSENT: &[&str] = &["NoSuchBucket"];
@@ -61,7 +63,8 @@ impl Bucket {
         E: ProvideErrorMetadata + StdError + 'static,
     {
         let region = region_named(&result);
-        result.answer().map_err(|error| self.elsewhere(error, region))
+        let answer = result.answer_permitted_by(permission);
+        answer.map_err(|error| self.elsewhere(error, region))
     }
 
     /// The same; None where AWS itself answers with one of these codes.
@@ -69,8 +72,7 @@ impl Bucket {
     where
         E: ProvideErrorMetadata + StdError + 'static,
     {
-        let region = region_named(&result);
-        result.answer_or_absent(codes).map_err(|error| self.elsewhere(error, region))
+        or_absent(self.answer(result), codes)
     }
 
     fn elsewhere(&self, error: Error, region: Option<String>) -> Error {

@@ -11,6 +11,8 @@ mod logging;
 mod notification;
 mod object_lock;
 mod parts;
+#[cfg(test)]
+mod properties;
 mod public_access_block;
 mod schema;
 mod tags;
@@ -158,7 +160,7 @@ impl Resource for S3Bucket {
         ],
     };
 
-    fn protection(_: Role) -> Protection {
+    fn protection(_: Role, _: Option<&Spec>) -> Protection {
         Protection::UniqueName
     }
 
