@@ -1,7 +1,6 @@
 //! `make demo`: the operator at work on this machine, between a real control plane and an emulated
 //! AWS. With `--once` everything is deleted again, in the worst order, and AWS asked what is left.
 
-mod inventory;
 mod play;
 mod stack;
 mod stage;
@@ -14,11 +13,10 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use lab::paths;
+use lab::{Inventory, paths};
 use tokio::signal::ctrl_c;
 use tokio::time::{Instant, sleep};
 
-use inventory::Inventory;
 use stack::{Object, Stack};
 use stage::{NAMESPACE, Stage};
 use terminal::{Style, Terminal};
