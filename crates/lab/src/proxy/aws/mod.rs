@@ -6,6 +6,7 @@
 mod answer;
 mod asked;
 mod call;
+mod databases;
 mod eks;
 mod eks_update;
 mod lag;
@@ -31,6 +32,7 @@ pub use rules::{Action, Match};
 
 use super::core::{Hook, Listener, Log, Stage, Upstream, Verdict};
 use super::faults::{Fault, Faults, glob};
+use databases::Endpoint;
 use eks::Eks;
 use lag::Lag;
 use lies::NatAddresses;
@@ -65,6 +67,7 @@ impl AwsProxy {
             tokens: Tokens::default(),
             nat_addresses: NatAddresses::default(),
             eks: Eks::default(),
+            databases: Endpoint::default(),
             page: AtomicUsize::new(0),
         });
         Self { listener: Listener::start(world.clone()), side_door: OnceLock::new(), world }
@@ -148,6 +151,12 @@ impl AwsProxy {
         if !self.world.eks.set_slow(operation, polls) {
             self.world.slow.set(operation, polls);
         }
+    }
+
+    /// From now on, a DB instance that is created without a port has its endpoint at this one, where a
+    /// server of the lab's listens.
+    pub fn database_port(&self, port: u16) {
+        self.world.databases.set(port);
     }
 
     /// AWS accepts the next update of an EKS cluster by this operation, and then fails at it.

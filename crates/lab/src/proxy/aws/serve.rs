@@ -16,6 +16,7 @@ use super::super::faults::Faults;
 use super::answer::Answer;
 use super::asked::Asked;
 use super::call::Call;
+use super::databases::{self, Endpoint};
 use super::eks::Eks;
 use super::lag::Lag;
 use super::lies::NatAddresses;
@@ -39,6 +40,7 @@ pub(super) struct World {
     pub tokens: Tokens,
     pub nat_addresses: NatAddresses,
     pub eks: Eks,
+    pub databases: Endpoint,
     /// Items a page; 0 for whole lists.
     pub page: AtomicUsize,
 }
@@ -165,6 +167,10 @@ impl World {
             self.note(asked, "refused");
             return Ok(refusal);
         }
+        if let Some(refusal) = databases::refuse(self, asked).await? {
+            self.note(asked, "refused");
+            return Ok(refusal);
+        }
         if let Some(answer) = self.postpone(asked).await? {
             self.note(asked, "postponed");
             return Ok(answer);
@@ -234,7 +240,8 @@ impl World {
     pub async fn forward(&self, asked: &Asked) -> Result<Answer, Cut> {
         self.log.edit(asked.seq, |call| call.forwarded = true);
         let whole = if self.page.load(Ordering::Relaxed) > 0 { pages::whole(asked) } else { None };
-        self.send(asked, whole.map_or_else(|| asked.body.clone(), Bytes::from)).await
+        let form = whole.or_else(|| self.databases.form(asked));
+        self.send(asked, form.map_or_else(|| asked.body.clone(), Bytes::from)).await
     }
 
     /// A question of the proxy's own, in the caller's name; not logged.
