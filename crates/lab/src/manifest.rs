@@ -2,6 +2,9 @@
 
 use serde_json::{Value, json};
 
+/// What a user applies first.
+pub const QUICKSTART: &str = include_str!("../../../examples/quickstart.yaml");
+
 /// A manifest of one object. JSON is YAML.
 #[must_use]
 pub fn of(kind: &str, name: &str, spec: Value) -> String {
@@ -18,6 +21,15 @@ pub fn of(kind: &str, name: &str, spec: Value) -> String {
 #[must_use]
 pub fn all<T: AsRef<str>>(manifests: &[T]) -> String {
     manifests.iter().map(AsRef::as_ref).collect::<Vec<_>>().join("\n---\n")
+}
+
+/// The quickstart's network and role: as much of it as each emulator has.
+#[must_use]
+pub fn quickstart_network() -> String {
+    const BEYOND: [&str; 4] = ["S3Bucket", "Secret", "DBSubnetGroup", "DBInstance"];
+    let is_beyond = |manifest: &&str| BEYOND.iter().any(|kind| manifest.contains(&format!("kind: {kind}\n")));
+    let network = QUICKSTART.split("\n---\n").filter(|manifest| !is_beyond(manifest));
+    all(&network.collect::<Vec<_>>())
 }
 
 /// A VPC with the range 10.0.0.0/16.
