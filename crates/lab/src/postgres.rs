@@ -16,6 +16,8 @@ use crate::process::{self, Output, Process, Signal, clean};
 use crate::scratch::Scratch;
 use crate::wait::eventually;
 
+/// A superuser of the lab's: RDS's master user is none.
+const OWNER: &str = "lab";
 const READY_WITHIN: Duration = Duration::from_secs(60);
 const STOPS_WITHIN: Duration = Duration::from_secs(5);
 
@@ -37,6 +39,8 @@ pub struct Postgres {
     port: u16,
     user: String,
     database: String,
+    /// The password of [`OWNER`].
+    key: String,
     process: Process,
 }
 
@@ -57,11 +61,16 @@ impl Postgres {
     async fn try_start(programs: &Path, account: Account<'_>) -> Result<Self> {
         let site = Site::new(programs)?;
         let [port] = ports::free()?;
-        site.initialise(account).await?;
+        let key = rand::random::<u128>().to_string();
+        site.initialise(&key).await?;
         let process = site.serve(port)?;
         let (user, database) = (account.user.to_owned(), account.database.to_owned());
-        let mut server = Self { site, port, user, database, process };
-        server.create_database(account.password).await?;
+        let mut server = Self { site, port, user, database, key, process };
+        server.wait_ready().await?;
+        let Account { user, password, database } = account;
+        let password = literal(password);
+        server.own(&format!("CREATE ROLE \"{user}\" LOGIN CREATEROLE CREATEDB PASSWORD {password}")).await?;
+        server.own(&format!("CREATE DATABASE \"{database}\" OWNER \"{user}\"")).await?;
         Ok(server)
     }
 
@@ -71,12 +80,18 @@ impl Postgres {
         self.port
     }
 
+    /// Where its programs are, psql among them.
+    #[must_use]
+    pub fn programs(&self) -> &Path {
+        &self.site.programs
+    }
+
     /// Logs the master user in; false if the server refuses the password.
     ///
     /// # Errors
     /// When the server cannot be asked, or refuses for another reason.
     pub async fn login(&self, password: &str) -> Result<bool> {
-        let output = self.psql(&self.database, password, "SELECT 1").await?;
+        let output = self.psql(&self.user, password, &self.database, "SELECT 1").await?;
         match output.success {
             true => Ok(true),
             false if output.stderr.contains("password authentication failed") => Ok(false),
@@ -84,25 +99,39 @@ impl Postgres {
         }
     }
 
-    async fn create_database(&mut self, password: &str) -> Result<()> {
-        let create = format!("CREATE DATABASE \"{}\"", self.database);
+    /// Gives the master user this password, past the master user.
+    pub async fn set_password(&self, password: &str) -> Result<()> {
+        self.own(&format!("ALTER ROLE \"{}\" PASSWORD {}", self.user, literal(password))).await
+    }
+
+    async fn wait_ready(&mut self) -> Result<()> {
         eventually(READY_WITHIN, "PostgreSQL to answer", async || {
             self.process.ensure_running()?;
-            let output = self.psql("postgres", password, &create).await?;
-            ensure!(output.success, "{}", output.stderr);
-            Ok(())
+            self.own("SELECT 1").await
         })
         .await
     }
 
-    async fn psql(&self, database: &str, password: &str, statement: &str) -> Result<Output> {
+    /// Runs a statement as the owner of it all.
+    async fn own(&self, statement: &str) -> Result<()> {
+        let output = self.psql(OWNER, &self.key, "postgres", statement).await?;
+        ensure!(output.success, "psql: {}", output.stderr);
+        Ok(())
+    }
+
+    async fn psql(&self, user: &str, password: &str, database: &str, statement: &str) -> Result<Output> {
         let mut command = clean(&self.site.programs.join("psql"), self.site.scratch.path());
         command
             .args(["--no-psqlrc", "--no-password", "--host=127.0.0.1", "--port", &self.port.to_string()])
-            .args(["--username", &self.user, "--dbname", database, "--command", statement])
+            .args(["--username", user, "--dbname", database, "--set=ON_ERROR_STOP=1", "--file=-"])
             .env("PGPASSWORD", password);
-        process::output(command, &[]).await
+        process::output(command, statement.as_bytes()).await
     }
+}
+
+/// A text as SQL writes it.
+fn literal(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
 }
 
 impl Drop for Postgres {
@@ -144,16 +173,16 @@ impl Site {
         command
     }
 
-    /// Makes the data folder, with the master user as the superuser that RDS's almost is.
-    async fn initialise(&self, account: Account<'_>) -> Result<()> {
+    /// Makes the data folder.
+    async fn initialise(&self, key: &str) -> Result<()> {
         let password = self.scratch.file("password");
-        fs::write(&password, account.password)?;
+        fs::write(&password, key)?;
         fs::set_permissions(&password, fs::Permissions::from_mode(0o600))?;
         if let Some((user, group)) = self.owner {
             chown(&password, Some(user), Some(group))?;
         }
         let mut command = self.command("initdb");
-        command.args(["--username", account.user, "--auth=scram-sha-256", "--pwfile"]).arg(&password).args([
+        command.args(["--username", OWNER, "--auth=scram-sha-256", "--pwfile"]).arg(&password).args([
             "--no-locale",
             "--encoding=UTF8",
             "--no-sync",

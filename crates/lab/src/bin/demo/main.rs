@@ -1,6 +1,7 @@
 //! `make demo`: the operator at work on this machine, between a real control plane and an emulated
 //! AWS. With `--once` everything is deleted again, in the worst order, and AWS asked what is left.
 
+mod database;
 mod play;
 mod stack;
 mod stage;
@@ -89,6 +90,7 @@ async fn perform(stage: &mut Stage, terminal: &mut Terminal, once: bool) -> Resu
     if !once {
         return play::invite(stage, terminal, &stack.objects().await?).await;
     }
+    database::rotate(stage, terminal).await?;
     empty(stage, &stack, &mut tree, terminal).await?;
     nothing_left(stage, &before, terminal).await
 }
@@ -109,10 +111,11 @@ async fn fill(stage: &mut Stage, stack: &Stack, tree: &mut Tree, terminal: &mut 
     Ok(())
 }
 
-/// What others stand on goes first; it must wait, and says for what.
+/// The Secret first: no deletion needs it. Then what others stand on; it must wait, and says for what.
 async fn empty(stage: &mut Stage, stack: &Stack, tree: &mut Tree, terminal: &mut Terminal) -> Result<()> {
-    terminal.title("Deleted in the worst order: first what all others stand on");
-    let names = tree.names();
+    terminal.title("Deleted in the worst order: the Secret, then what all others stand on");
+    let mut names = vec![format!("Secret/{}", stage.database.secret)];
+    names.extend(tree.names());
     terminal.command(&format!("kubectl delete --wait=false {}", names.join(" ")));
     let delete: Vec<_> =
         ["delete", "--wait=false"].into_iter().chain(names.iter().map(String::as_str)).collect();

@@ -1,5 +1,7 @@
 //! The objects that the demo applied, as the API server has them.
 
+use std::slice;
+
 use anyhow::{Context, Result};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{DynamicObject, ListParams};
@@ -89,14 +91,16 @@ impl Object {
         format!("{}/{}", self.kind, self.name)
     }
 
-    /// Whether this one's spec refers to the other as what it is part of: `subnetRef: {name}`.
+    /// Whether this one's spec refers to the other as what it is part of: `subnetRef: {name}`, or
+    /// `subnetRefs` with it among others.
     pub fn stands_on(&self, other: &Object) -> bool {
         let kind = other.kind.to_lowercase();
         let fields = self.spec.as_object().into_iter().flatten();
         fields.into_iter().any(|(field, value)| {
-            let target = field.strip_suffix("Ref").map(str::to_lowercase);
-            let name = value.get("name").unwrap_or(value);
-            target.is_some_and(|target| kind.ends_with(&target)) && *name == *other.name
+            let target = field.trim_end_matches('s').strip_suffix("Ref").map(str::to_lowercase);
+            let references = value.as_array().map_or(slice::from_ref(value), Vec::as_slice);
+            let names = |reference: &Value| *reference.get("name").unwrap_or(reference) == *other.name;
+            target.is_some_and(|target| kind.ends_with(&target)) && references.iter().any(names)
         })
     }
 }

@@ -10,6 +10,7 @@ use lab::proxy::aws::AwsProxy;
 use lab::scratch::Scratch;
 use lab::{Boto, ControlPlane, Emulator, Operator, OperatorConfig, User, cluster, paths};
 
+use crate::database::Database;
 use crate::terminal::Terminal;
 
 /// Where the quickstart is applied.
@@ -27,6 +28,8 @@ pub struct Stage {
     pub emulator: Emulator,
     /// Between operator and emulator: counts the calls and mends the emulator's lies.
     pub aws: AwsProxy,
+    /// The one of the quickstart.
+    pub database: Database,
     /// A client past the proxy.
     pub boto: Boto,
     pub client: Client,
@@ -53,11 +56,13 @@ impl Stage {
                 Ok(((emulator, aws), url))
             })
             .await?;
+        let database = terminal.step("PostgreSQL, behind RDS", Database::serve(&aws)).await?;
         let client = terminal.step("CRDs and RBAC", install(&control_plane)).await?;
         NAT_GATEWAY_POLLS.into_iter().for_each(|(operation, polls)| aws.slow(operation, polls));
         let operator = terminal.step("Operator", operate(&control_plane, &aws)).await?;
         let boto = Boto::new(emulator.endpoint());
-        Ok(Self { control_plane, emulator, aws, boto, client, scratch: Scratch::new("demo")?, operator })
+        let scratch = Scratch::new("demo")?;
+        Ok(Self { control_plane, emulator, aws, database, boto, client, scratch, operator })
     }
 
     /// kubectl as the admin, in the demo's namespace.
