@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use lab::emulator::Flavor;
 use lab::manifest::QUICKSTART;
 use lab::proxy::aws::{Action, Match};
@@ -48,9 +48,7 @@ async fn a_stack_becomes_ready_and_goes_again_with_its_namespace() -> Result<()>
         ensure!(left.is_empty(), "left in AWS: {left:?}");
         anyhow::Ok(())
     };
-    let outcome = outcome.await;
-    println!("{}", world.aws.table());
-    outcome.with_context(|| operator.log())
+    outcome.await.inspect_err(|_| println!("{}\n{}", operator.log(), world.aws.table()))
 }
 
 /// What the database stands on waits for it. The Secret goes whenever it goes.
