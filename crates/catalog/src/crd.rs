@@ -1,10 +1,9 @@
 //! The CustomResourceDefinition of a kind, from its annotated schema.
 
+use resource::api::{GROUP, OPERATOR, VERSION};
 use resource::schema::{IMMUTABLE, is, properties, published};
 use resource::{Kind, Meta};
 use serde_json::{Map, Value, json};
-
-use crate::{GROUP, VERSION};
 
 /// What stays of JSON schema's `format` (the others are unknown to Kubernetes).
 const FORMATS: [&str; 4] = ["int32", "int64", "double", "date-time"];
@@ -19,7 +18,7 @@ pub fn crd(kind: &dyn Kind) -> Value {
             "name": format!("{}.{GROUP}", meta.plural),
             // Taking the definition away takes every object, and so every AWS resource, with it.
             "annotations": {"helm.sh/resource-policy": "keep"},
-            "labels": {"app.kubernetes.io/name": crate::OPERATOR},
+            "labels": {"app.kubernetes.io/name": OPERATOR},
         },
         "spec": {
             "group": GROUP,

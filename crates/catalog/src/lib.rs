@@ -11,13 +11,6 @@ use resource::Kind;
 pub use crd::crd;
 pub use rbac::{cluster_role, role};
 
-/// The API group of all kinds.
-pub const GROUP: &str = "aws.konfig.io";
-/// The version of all kinds.
-pub const VERSION: &str = "v1alpha1";
-/// The name of the operator in RBAC, leases and charts.
-pub const OPERATOR: &str = "konfig-konector";
-
 /// Every kind there is, service by service.
 pub fn kinds(sessions: &Arc<Sessions>) -> Vec<Arc<dyn Kind>> {
     [

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use resource::Kind;
+use resource::api::{GROUP, OPERATOR};
 use serde_json::{Value, json};
-
-use crate::{GROUP, OPERATOR};
 
 /// The ClusterRole of the operator for these kinds.
 pub fn cluster_role(kinds: &[Arc<dyn Kind>]) -> Value {

@@ -7,12 +7,12 @@ use kube::api::{Api, Patch, PatchParams};
 use kube::core::{DynamicObject, PartialObjectMeta};
 use kube::{Client, ResourceExt};
 use resource::Meta;
+use resource::api::{FINALIZER, GROUP, OPERATOR};
 use serde_json::{Value, json};
 use thiserror::Error;
 
 use crate::lease::Fence;
 use crate::object::{Object, api_resource};
-use crate::{CONTROLLER, FINALIZER, GROUP};
 
 /// How long a write is tried again before the reconcile gives up and comes back later.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -167,5 +167,5 @@ pub fn kept(written: &DynamicObject, path: &str) -> bool {
 }
 
 fn params() -> PatchParams {
-    PatchParams { field_manager: Some(CONTROLLER.to_owned()), ..PatchParams::default() }
+    PatchParams { field_manager: Some(OPERATOR.to_owned()), ..PatchParams::default() }
 }

@@ -12,11 +12,11 @@ use kube::runtime::watcher::{Config, Event};
 use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Client, ResourceExt};
 use resource::Kind;
+use resource::api::GROUP;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::GROUP;
 use crate::cluster::ALLOW_DELETION;
 use crate::context::Context;
 use crate::object::api_resource;

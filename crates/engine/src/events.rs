@@ -1,10 +1,14 @@
 //! Kubernetes events: what happened to an object, each once.
 
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::ObjectReference;
+use k8s_openapi::api::events::v1::Event;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
+use kube::api::{Api, PostParams};
 use kube::core::DynamicObject;
-use kube::runtime::events::{Event, EventType, Recorder, Reporter};
-use kube::{Client, Resource};
+use kube::{Client, Resource, ResourceExt};
+use resource::api::OPERATOR;
 
-use crate::CONTROLLER;
 use crate::object::api_resource;
 
 /// Something worth an event.
@@ -34,23 +38,47 @@ impl Events {
     }
 
     /// Publishes one. A failure is logged: an event is no reason to hold up AWS.
+    ///
+    /// Not with kube's recorder: it names an event by the whole name of the object, which may be as long as
+    /// the event's own, and takes what has the same reason for a repetition, whatever the note says.
     pub async fn publish(&self, meta: &resource::Meta, object: &DynamicObject, happening: &Happening) {
-        let event = Event {
-            type_: if happening.warning { EventType::Warning } else { EventType::Normal },
-            reason: happening.reason.to_owned(),
-            note: Some(shorten(&happening.note)),
-            action: "Reconcile".to_owned(),
-            secondary: None,
-        };
-        // A recorder of its own for each: a shared one takes what has the same reason for a repetition
-        // within six minutes, whatever the note says.
-        let reporter = Reporter { controller: CONTROLLER.to_owned(), instance: None };
-        let recorder = Recorder::new(self.0.clone(), reporter);
         let regarding = object.object_ref(&api_resource(meta));
-        if let Err(error) = recorder.publish(&event, &regarding).await {
+        let api: Api<Event> = Api::namespaced(self.0.clone(), &object.namespace().unwrap_or_default());
+        if let Err(error) = api.create(&PostParams::default(), &event(regarding, happening)).await {
             tracing::warn!(%error, reason = happening.reason, "cannot publish an event");
         }
     }
+}
+
+fn event(regarding: ObjectReference, happening: &Happening) -> Event {
+    let now = Timestamp::now();
+    Event {
+        metadata: ObjectMeta {
+            name: Some(name(regarding.name.as_deref().unwrap_or(OPERATOR), now)),
+            namespace: regarding.namespace.clone(),
+            ..ObjectMeta::default()
+        },
+        type_: Some(if happening.warning { "Warning" } else { "Normal" }.to_owned()),
+        reason: Some(happening.reason.to_owned()),
+        note: Some(shorten(&happening.note)),
+        action: Some("Reconcile".to_owned()),
+        event_time: Some(MicroTime(now)),
+        regarding: Some(regarding),
+        reporting_controller: Some(OPERATOR.to_owned()),
+        reporting_instance: Some(OPERATOR.to_owned()),
+        ..Event::default()
+    }
+}
+
+/// The longest name of an object in Kubernetes.
+const NAME_LIMIT: usize = 253;
+
+/// The name of an event: the object's, as far as it fits, and the time.
+fn name(object: &str, now: Timestamp) -> String {
+    let time = format!("{:x}", now.as_nanosecond());
+    let kept = object.get(..NAME_LIMIT - 1 - time.len()).unwrap_or(object);
+    // Each part of a name ends in a letter or digit.
+    format!("{}.{time}", kept.trim_end_matches(['-', '.']))
 }
 
 /// Kubernetes' limit on a note, in bytes.
@@ -62,4 +90,22 @@ fn shorten(note: &str) -> String {
         end -= 1;
     }
     note[..end].to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_has_a_legal_name_whatever_the_objects_is() {
+        let cut_at_a_hyphen = format!("{}-{}", "n".repeat(235), "m".repeat(17));
+        for (object, kept) in [
+            ("main", "main."),
+            (&"n".repeat(253), "nnn"),
+            (&cut_at_a_hyphen, &format!("{}.", "n".repeat(235))),
+        ] {
+            let name = name(object, Timestamp::now());
+            assert!(name.starts_with(kept) && name.len() <= NAME_LIMIT, "{name}");
+        }
+    }
 }

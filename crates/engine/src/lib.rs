@@ -2,6 +2,7 @@
 //!
 //! The way of one object stands in [`reconcile`]; each of its steps is a file there.
 
+mod client;
 mod cluster;
 mod context;
 mod crds;
@@ -16,16 +17,8 @@ mod run;
 mod secrets;
 mod watch;
 
+pub use client::client;
 pub use context::{Accounts, CrossNamespace, Options};
 pub use lease::{Fence, Leadership};
 pub use metrics::Metrics;
 pub use run::Engine;
-
-/// The API group of all kinds.
-pub const GROUP: &str = "aws.konfig.io";
-/// The version of all kinds.
-pub const VERSION: &str = "v1alpha1";
-/// Keeps an object until its AWS resource is gone.
-pub const FINALIZER: &str = "aws.konfig.io/finalizer";
-/// The controller's name in events and leases.
-pub const CONTROLLER: &str = "konfig-konector";

@@ -3,15 +3,11 @@
 use jiff::Timestamp;
 use kube::ResourceExt;
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
+use resource::api::{FINALIZER, GROUP, VERSION};
 use resource::decide::Allowed;
 use resource::record::Record;
 use resource::{Meta, condition};
 use serde_json::Value;
-
-use crate::{FINALIZER, GROUP, VERSION};
-
-/// The prefix of every annotation that is ours.
-const ANNOTATION: &str = "aws.konfig.io/";
 
 /// How Kubernetes addresses a kind.
 pub fn api_resource(meta: &Meta) -> ApiResource {
@@ -24,7 +20,7 @@ pub struct Wishes<'a>(&'a DynamicObject);
 impl<'a> Wishes<'a> {
     /// An annotation of ours, by its name without the prefix.
     fn get(&self, name: &str) -> Option<&'a str> {
-        let key = format!("{ANNOTATION}{name}");
+        let key = format!("{GROUP}/{name}");
         self.0.annotations().get(&key).map(String::as_str)
     }
 

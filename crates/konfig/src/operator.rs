@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use async_trait::async_trait;
 use aws::Sessions;
 use engine::{Accounts, CrossNamespace, Engine, Fence, Leadership, Options};
-use kube::{Client, Config};
+use kube::Config;
 use prometheus_client::registry::Registry;
 use resource::Scope;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -34,12 +34,12 @@ async fn operate(flags: Flags) -> Result<()> {
         .await
         .context("no way to the Kubernetes API server: set KUBECONFIG or run in a cluster")?;
     let namespace = config.default_namespace.clone();
-    let client = Client::try_from(config)?;
+    let client = engine::client(config)?;
     let in_cluster = std::env::var_os("KUBERNETES_SERVICE_HOST").is_some();
     let leadership = flags
         .leader_elect
         .unwrap_or(in_cluster)
-        .then(|| Leadership::new(client.clone(), &namespace, catalog::OPERATOR, identity()));
+        .then(|| Leadership::new(client.clone(), &namespace, resource::api::OPERATOR, identity()));
     let fence = leadership.as_ref().map_or_else(Fence::open, Leadership::fence);
 
     let mut registry = Registry::default();
@@ -95,7 +95,7 @@ fn options(flags: &Flags) -> Options {
 
 /// Who this process is in the Lease: the pod, and a random part for a restart within it.
 fn identity() -> String {
-    let host = std::env::var("HOSTNAME").unwrap_or_else(|_| catalog::OPERATOR.to_owned());
+    let host = std::env::var("HOSTNAME").unwrap_or_else(|_| resource::api::OPERATOR.to_owned());
     format!("{host}_{:08x}", rand::random::<u32>())
 }
 

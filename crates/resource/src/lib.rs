@@ -3,6 +3,7 @@
 //! Nothing here does I/O. The engine runs kinds through [`Kind`]; the people who write kinds
 //! implement [`Resource`], its typed form.
 
+pub mod api;
 mod call;
 pub mod condition;
 pub mod decide;
@@ -15,6 +16,7 @@ pub mod record;
 mod reference;
 pub mod schedule;
 pub mod schema;
+mod scrub;
 mod secret;
 pub mod tags;
 pub mod targets;
