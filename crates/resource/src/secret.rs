@@ -6,9 +6,9 @@ use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 
 use crate::schema::SECRET;
+use crate::scrub::scrub;
 use crate::{Error, Result};
 
 /// `{name, key}` of a Kubernetes Secret in the object's namespace, as a field of a spec.
@@ -36,7 +36,14 @@ impl JsonSchema for SecretRef {
             "type": "object",
             "required": ["name", "key"],
             "properties": {
-                "name": {"type": "string", "minLength": 1, "maxLength": 253, "description": "Name of a Secret in this namespace."},
+                "name": {
+                    "type": "string", "minLength": 1, "maxLength": 253,
+                    "description": "Name of a Secret in this namespace.",
+                    "x-kubernetes-validations": [{
+                        "rule": "self.matches(r'^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')",
+                        "message": "must be the name of a Secret: lower-case letters, digits, - and ., such as db-password",
+                    }],
+                },
                 "key": {"type": "string", "minLength": 1, "maxLength": 253, "description": "Key in the Secret's data."},
             },
             SECRET: true,
@@ -84,76 +91,11 @@ impl Secrets {
         self.0.get(path).ok_or_else(|| Error::invalid("secret", format!("the Secret of {path} was not read")))
     }
 
-    /// Takes every secret out of a text that goes outside: as it is, and as URLs, XML, JSON and
-    /// base64 write it.
+    /// Takes every secret out of a text that goes outside, however each character of it is written there,
+    /// and out of base64.
     pub fn scrub(&self, text: &str) -> String {
-        let mut spellings: Vec<String> = self.0.values().flat_map(|secret| spellings(&secret.0)).collect();
-        // The longest first: a shorter one may be part of it.
-        spellings.sort_by_key(|spelling| std::cmp::Reverse(spelling.len()));
-        spellings.iter().fold(text.to_owned(), |text, spelling| text.replace(spelling, "***"))
+        scrub(text, &self.0.values().map(Secret::expose).collect::<Vec<_>>())
     }
-}
-
-/// How a secret may be written in what others send and print.
-fn spellings(secret: &str) -> Vec<String> {
-    if secret.is_empty() {
-        return Vec::new();
-    }
-    let json = json!(secret).to_string();
-    let json = json[1..json.len() - 1].to_owned();
-    let percent = |space: &str| -> String {
-        secret
-            .bytes()
-            .map(|byte| match byte {
-                b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
-                    char::from(byte).to_string()
-                }
-                b' ' => space.to_owned(),
-                other => format!("%{other:02X}"),
-            })
-            .collect()
-    };
-    let xml = |quot: &str, apos: &str| {
-        secret
-            .replace('&', "&amp;")
-            .replace('<', "&lt;")
-            .replace('>', "&gt;")
-            .replace('"', quot)
-            .replace('\'', apos)
-    };
-    let mut all = vec![
-        secret.to_owned(),
-        json,
-        percent("%20"),
-        percent("+"),
-        percent("%20").to_lowercase(),
-        xml("&quot;", "&apos;"),
-        xml("&#34;", "&#39;"),
-        xml("&#x22;", "&#x27;"),
-        xml("\"", "'"),
-    ];
-    all.extend(base64_of(secret));
-    all.dedup();
-    all
-}
-
-/// Base64 of the text, and of what any text that holds it has in common whatever precedes it.
-fn base64_of(secret: &str) -> Vec<String> {
-    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    (0..3)
-        .filter_map(|shift| {
-            let bits: Vec<bool> = std::iter::repeat_n(0u8, shift)
-                .chain(secret.bytes())
-                .flat_map(|byte| (0..8).rev().map(move |bit| byte >> bit & 1 == 1))
-                .collect();
-            let digit = |six: &[bool]| six.iter().fold(0usize, |digit, bit| digit * 2 + usize::from(*bit));
-            let digits: Vec<u8> = bits.chunks_exact(6).map(|six| ALPHABET[digit(six)]).collect();
-            // The first digits depend on what precedes it.
-            let text: String =
-                digits.iter().skip((shift * 8).div_ceil(6)).map(|byte| char::from(*byte)).collect();
-            (text.len() >= 4).then_some(text)
-        })
-        .collect()
 }
 
 #[cfg(test)]
