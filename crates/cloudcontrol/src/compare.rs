@@ -160,6 +160,15 @@ pub fn without_nulls(value: Value) -> Value {
     }
 }
 
+/// How deep objects and lists stand within each other.
+pub fn depth(value: &Value) -> usize {
+    match value {
+        Value::Object(fields) => 1 + fields.values().map(depth).max().unwrap_or_default(),
+        Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or_default(),
+        _ => 0,
+    }
+}
+
 fn reads_as(text: &str, value: &Value) -> bool {
     serde_json::from_str::<Value>(text).is_ok_and(|text| text == *value)
 }
