@@ -8,6 +8,8 @@ use jiff::Timestamp;
 use parking_lot::Mutex;
 use tokio::sync::Mutex as AsyncMutex;
 
+use crate::object::now;
+
 /// What is remembered of one object.
 #[derive(Default)]
 pub struct Memory {
@@ -21,12 +23,33 @@ pub struct Memory {
     pub deleted: HashSet<String>,
     /// The fingerprints of the secrets that were sent, by path.
     pub sent: HashMap<String, String>,
+    /// The change that AWS was last asked for.
+    pub asked: Asked,
     /// The paths that a request under way takes away.
     pub removing: BTreeSet<String>,
     /// The resource version of our last write: an older cache has not seen it.
     pub written: u64,
     /// The last event published, so that a retry does not repeat it.
     pub last_event: String,
+}
+
+/// How often AWS took one and the same change.
+#[derive(Default)]
+pub struct Asked {
+    /// A hash of it.
+    pub change: String,
+    /// How often, in a row.
+    pub times: u32,
+    /// When it was last.
+    pub last: Option<Timestamp>,
+}
+
+impl Asked {
+    /// AWS took this change.
+    pub fn count(&mut self, change: String) {
+        self.times = if self.change == change { self.times + 1 } else { 1 };
+        (self.change, self.last) = (change, Some(now()));
+    }
 }
 
 /// Memories by uid, each with the lock that keeps an object from being reconciled twice at once,

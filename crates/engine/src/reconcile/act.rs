@@ -9,10 +9,11 @@ use resource::decide::{Decision, Ground, Sight, Until, Wait};
 use resource::diff::{Difference, managed_paths};
 use resource::record::{Corrections, Creation};
 use resource::schedule::{self, SETTLE_POLL};
-use resource::{Call, Class, Error, Live, Phase, Progress, Role, tags};
+use resource::{Call, Changes, Class, Error, Live, Phase, Progress, Role, tags};
 use serde_json::json;
 
 use super::report::Verb;
+use super::resolve::hash_of;
 use super::{Ended, Inputs, Job, Next, secrets};
 use crate::cluster::ClusterError;
 use crate::events::Happening;
@@ -174,6 +175,9 @@ impl Job<'_> {
             Ok(corrections) => corrections,
             Err(wait) => return self.hammered(changes.paths(), wait, live).await,
         };
+        if let Some(wait) = self.insisted(changes, round.interval).filter(|_| !is_drift) {
+            return self.hammered(changes.paths(), wait, live).await;
+        }
         if !self.managed_by(inputs).eq(&json!(self.record.managed)) {
             self.write_status(json!({"managed": self.managed_by(inputs)})).await?;
         }
@@ -200,6 +204,9 @@ impl Job<'_> {
         corrections: Option<BTreeMap<String, Corrections>>,
     ) -> Acted {
         let (difference, is_drift) = (round.difference, corrections.is_some());
+        if !is_drift {
+            self.memory.asked.count(hash_of_changes(&difference.changes));
+        }
         // Our own tags were written by nobody, so they are named only where somebody changed them.
         let reserved = |path: &String| {
             path.strip_prefix("/tags/").is_some_and(|key| tags::is_reserved(&key.replace("~1", "/")))
@@ -299,16 +306,20 @@ impl Job<'_> {
         for path in paths {
             let before = self.record.corrections.get(&path).filter(|before| now < before.last + LONGEST);
             let (count, since) = before.map_or((0, now), |before| (before.count, before.since));
-            if let Some(before) = before.filter(|before| before.count >= PATIENCE) {
-                let pause = interval.saturating_mul(1 << (before.count - PATIENCE).min(10)).min(LONGEST);
-                let due: Timestamp = before.last + pause;
-                if now < due {
-                    return Err(Duration::try_from(due.duration_since(now)).unwrap_or(interval));
-                }
+            if let Some(wait) = before.and_then(|before| pause(before.count, before.last, interval)) {
+                return Err(wait);
             }
             counted.insert(path, Corrections { count: count + 1, since, last: now });
         }
         Ok(counted)
+    }
+
+    /// How long to wait where AWS took this very change often already, and shows nothing of it. A
+    /// creation and a change of the spec are no drift, but they can be in vain for ever just as well.
+    fn insisted(&self, changes: &Changes, interval: Duration) -> Option<Duration> {
+        let asked = &self.memory.asked;
+        let last = asked.last.filter(|_| asked.change == hash_of_changes(changes))?;
+        pause(asked.times, last, interval)
     }
 
     async fn hammered(&mut self, paths: Vec<String>, wait: Duration, live: &Live) -> Acted {
@@ -358,6 +369,19 @@ impl Job<'_> {
         let wait = schedule::backoff(class, self.memory.failures, rand::random());
         Next::After(self.cx.scaled(wait))
     }
+}
+
+/// What is left of the pause after so many times in vain.
+fn pause(times: u32, last: Timestamp, interval: Duration) -> Option<Duration> {
+    let doublings = times.checked_sub(PATIENCE)?;
+    let due = last + interval.saturating_mul(1 << doublings.min(10)).min(LONGEST);
+    let left = Duration::try_from(due.duration_since(now())).ok()?;
+    (!left.is_zero()).then_some(left)
+}
+
+fn hash_of_changes(changes: &Changes) -> String {
+    let each = changes.iter().map(|change| json!([change.path, change.want, change.live]));
+    hash_of(&each.collect())
 }
 
 pub(super) fn live(sights: &BTreeMap<Role, Sight>, role: Role) -> Option<&Live> {
