@@ -174,6 +174,13 @@ pub(super) fn hash_of(value: &Value) -> String {
     hex(&Sha256::digest(value.to_string())[..12])
 }
 
+/// Whether Kubernetes allows the name: a DNS subdomain.
+fn is_name(name: &str) -> bool {
+    let is_end = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    let is_inner = |c: char| is_end(c) || c == '-' || c == '.';
+    name.starts_with(is_end) && name.ends_with(is_end) && name.chars().all(is_inner) && name.len() <= 253
+}
+
 /// The one field of an object that has just one.
 fn only(fields: &Map<String, Value>) -> Option<(&str, &Value)> {
     let mut all = fields.iter();
@@ -214,7 +221,7 @@ impl<'a> Resolver<'a> {
             return self.reference(reference, path, value, later);
         }
         if schema::is(schema, SECRET) {
-            self.secret(path, &value);
+            self.secret(path, &value)?;
             return Ok(Some(value));
         }
         if schema::is(schema, FREE_FORM) {
@@ -227,13 +234,19 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    fn secret(&mut self, path: &str, value: &Value) {
+    fn secret(&mut self, path: &str, value: &Value) -> Result<(), Error> {
         if let (Some(name), Some(key)) = (value["name"].as_str(), value["key"].as_str()) {
+            // The name becomes a part of a URL.
+            if !is_name(name) {
+                let what = format!("{name:?} cannot be a Secret's name; write one such as db-password");
+                return Err(Error::invalid(&format!("spec{path}"), what));
+            }
             let namespace = &self.job.key.namespace;
             self.targets.insert(crate::secrets::key_of(namespace, name));
             let used = SecretUse { path: path.to_owned(), name: name.to_owned(), key: key.to_owned() };
             self.inputs.secret_uses.push(used);
         }
+        Ok(())
     }
 
     /// JSON of any shape, in which `{"$ref": …}` and `{"$secret": …}` stand for values.
@@ -241,7 +254,7 @@ impl<'a> Resolver<'a> {
         match value {
             Value::Object(fields) => match only(&fields) {
                 Some(("$secret", secret)) => {
-                    self.secret(path, secret);
+                    self.secret(path, secret)?;
                     Ok(Value::Object(fields))
                 }
                 Some(("$ref", reference)) => self.free_reference(path, &reference.clone()),
