@@ -64,6 +64,12 @@ impl History {
         versions.iter().filter(named).cloned().collect()
     }
 
+    /// All versions so far of all objects, oldest first.
+    #[must_use]
+    pub fn all(&self) -> Vec<Version> {
+        self.versions.lock().clone()
+    }
+
     /// The reasons that its Ready condition went through, each run of equal ones once.
     #[must_use]
     pub fn reasons(&self, name: &str) -> Vec<String> {

@@ -1,17 +1,13 @@
-//! The operator as a process: what it watches, tells and counts, how it ends, and who leads.
+//! The operator as a process: what it watches, tells and counts, and how it ends.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use k8s_openapi::api::coordination::v1::Lease;
-use kube::Api;
 use lab::emulator::Flavor;
-use lab::proxy::aws::{Action, AwsProxy, Match};
-use lab::proxy::kube::{self as kube_proxy, KubeProxy};
-use lab::wait::throughout;
-use lab::{Operator, User, World, eventually, manifest, paths};
+use lab::proxy::aws::{Action, Match};
+use lab::{Operator, World, eventually, manifest, paths};
 use serde_json::{Value, json};
 
 const SOON: Duration = Duration::from_secs(30);
@@ -170,115 +166,5 @@ async fn a_call_under_way_is_recorded(world: &World, operator: &mut Operator) ->
     let made = world.object("VPC", "late").await?.data.pointer("/status/creation/main/id").cloned();
     let made = made.context("the id is not in the status")?;
     world.boto.call("ec2", "describe_vpcs", json!({ "VpcIds": [made] })).await?;
-    Ok(())
-}
-
-async fn holder(world: &World) -> Result<String> {
-    let lease = Api::<Lease>::namespaced(world.client.clone(), "default").get("konfig-konector").await?;
-    lease.spec.and_then(|spec| spec.holder_identity).context("nobody holds the lease")
-}
-
-/// An operator with proxies of its own: its calls can be told from another's.
-struct Candidate {
-    aws: AwsProxy,
-    kube: KubeProxy,
-    operator: Operator,
-}
-
-impl Candidate {
-    fn start(world: &World) -> Result<Self> {
-        let aws = AwsProxy::start(&world.emulator.endpoint());
-        let kube = KubeProxy::start(&world.control_plane.url(), &std::fs::read(world.control_plane.ca())?);
-        let mut config = world.config.clone().arg("--leader-elect").arg("--drift-interval=2s");
-        config.kubeconfig = world.control_plane.kubeconfig(User::Operator, Some(&kube.endpoint()))?;
-        config.aws_endpoint = aws.endpoint();
-        Ok(Self { operator: Operator::spawn(config)?, aws, kube })
-    }
-}
-
-/// Who was asleep past its lease wakes up as somebody who may not change anything any more.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_leader_that_slept_changes_nothing() -> Result<()> {
-    let world = World::prepare(Flavor::Moto).await?;
-    let mut first = Candidate::start(&world)?;
-    first.operator.wait_ready(SOON).await?;
-    eventually(SOON, "a leader", async || holder(&world).await).await?;
-    let mut second = Candidate::start(&world)?;
-    second.operator.wait_ready(SOON).await?;
-    let vpcs = world.history("VPC").await?;
-    let spec = json!({ "cidrBlock": "10.0.0.0/16", "enableDnsHostnames": true });
-    world.apply(&manifest::of("VPC", "main", spec)).await?;
-    vpcs.until_ready(SOON, "main").await?;
-    ensure!(second.aws.calls().is_empty(), "who stands by made calls: {}", second.aws.table());
-    ensure!(
-        second.kube.writes().iter().all(|write| write.target.resource == "leases"),
-        "{}",
-        second.kube.table()
-    );
-
-    let leader = holder(&world).await?;
-    first.operator.stop()?;
-    let asleep = Instant::now();
-    eventually(Duration::from_secs(60), "the other to lead and look at AWS", async || {
-        ensure!(holder(&world).await? != leader);
-        ensure!(second.aws.count("DescribeVpcs") > 0);
-        Ok(())
-    })
-    .await?;
-    ensure!(asleep.elapsed() >= Duration::from_secs(15), "it did not wait for the lease to run out");
-
-    // The new leader is gone, something is out of order, and what the lease says comes late to the
-    // one that wakes up: only its own clock can keep it from acting.
-    second.operator.kill()?;
-    let id = world.status("VPC", "main", "vpcId").await?;
-    let off = json!({ "VpcId": id, "EnableDnsHostnames": { "Value": false } });
-    world.boto.call("ec2", "modify_vpc_attribute", off).await?;
-    first.kube.fault(
-        kube_proxy::Match::any().resource("leases"),
-        kube_proxy::Action::Delay(Duration::from_secs(3)),
-    );
-    let (calls, writes) = (first.aws.mark(), first.kube.mark());
-    first.operator.cont()?;
-    let ended = eventually(SOON, "the one that slept to end", async || {
-        first.operator.exited()?.context("still running")
-    })
-    .await?;
-    ensure!(!ended.success(), "{ended}");
-    let calls = first.aws.calls_since(calls);
-    ensure!(calls.iter().any(|call| call.operation.starts_with("Describe")), "it did not even look");
-    ensure!(calls.iter().all(|call| !call.mutating), "{}", first.aws.table());
-    let writes = first.kube.writes_since(writes);
-    ensure!(writes.is_empty(), "{}", kube_proxy::Table(&writes));
-    Ok(())
-}
-
-/// A leader that ends gives the lease up: its successor need not wait for it to run out.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_leader_that_ends_is_succeeded_at_once() -> Result<()> {
-    let world = World::prepare(Flavor::Moto).await?;
-    let mut first = Candidate::start(&world)?;
-    first.operator.wait_ready(SOON).await?;
-    let leader = eventually(SOON, "a leader", async || holder(&world).await).await?;
-    let mut second = Candidate::start(&world)?;
-    second.operator.wait_ready(SOON).await?;
-    throughout(Duration::from_secs(6), "one leader", async || {
-        ensure!(holder(&world).await? == leader);
-        Ok(())
-    })
-    .await?;
-    ensure!(first.operator.term(SOON).await?.code() == Some(0), "{}", first.operator.log());
-    let ended = Instant::now();
-    world.apply(&manifest::vpc("main")).await?;
-    let vpcs = world.history("VPC").await?;
-    vpcs.until_ready(Duration::from_secs(12), "main")
-        .await
-        .inspect_err(|_| println!("{}", second.operator.log()))?;
-    ensure!(ended.elapsed() < Duration::from_secs(12), "{:?}", ended.elapsed());
-    ensure!(second.aws.count("CreateVpc") == 1 && first.aws.count("CreateVpc") == 0);
-    // Who stands by ends well too.
-    let mut third = Candidate::start(&world)?;
-    third.operator.wait_ready(SOON).await?;
-    ensure!(third.operator.term(SOON).await?.code() == Some(0));
-    ensure!(second.operator.term(SOON).await?.code() == Some(0));
     Ok(())
 }

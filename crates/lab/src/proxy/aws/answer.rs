@@ -64,6 +64,19 @@ impl Answer {
         Self::error(asked, status, code, message)
     }
 
+    /// What the service that was asked says to temporary credentials that have run out.
+    pub fn expired(asked: &Asked) -> Self {
+        let (status, code, message) = match (asked.service.as_str(), asked.protocol) {
+            ("ec2", _) => (400, "RequestExpired", "Request has expired."),
+            ("s3", _) => (400, "ExpiredToken", "The provided token has expired."),
+            (_, Protocol::Json | Protocol::RestJson) => {
+                (403, "ExpiredTokenException", "The security token included in the request is expired")
+            }
+            _ => (403, "ExpiredToken", "The security token included in the request is expired"),
+        };
+        Self::error(asked, status, code, message)
+    }
+
     /// AWS's own failure.
     pub fn server_error(asked: &Asked, status: u16) -> Self {
         let code = match (status, asked.protocol) {

@@ -87,6 +87,8 @@ impl Match {
 pub enum Action {
     /// Answer as the service does when calls come too fast.
     Throttle,
+    /// Answer as the service does when temporary credentials have run out.
+    Expire,
     /// Answer with this error; nothing reaches the emulator.
     Error {
         /// The HTTP status.

@@ -4,6 +4,12 @@ use std::collections::BTreeMap;
 
 use http::Method;
 
+use super::super::core::Cut;
+use super::answer::Answer;
+use super::asked::Asked;
+use super::serve::World;
+use super::xml::Element;
+
 /// The operation behind a call on a bucket, or on all of them.
 pub(super) fn operation(
     method: &Method,
@@ -27,6 +33,36 @@ pub(super) fn operation(
         _ => "",
     };
     Some(name).filter(|name| !name.is_empty())
+}
+
+/// A new bucket bears the tags of its create call; moto leaves them out.
+pub(super) async fn tag(world: &World, asked: &Asked) -> Result<(), Cut> {
+    if asked.operation != "CreateBucket" {
+        return Ok(());
+    }
+    let wish = std::str::from_utf8(&asked.body).ok().and_then(Element::parse);
+    let Some(mut tags) = wish.as_ref().and_then(|wish| wish.find("Tags")).cloned() else {
+        return Ok(());
+    };
+    let path = format!("{}?tagging", asked.parts.uri.path());
+    // Some it has already: it was there before, which us-east-1 answers with success, or the emulator keeps them.
+    if world.ask_rest(asked, Method::GET, &path).await?.is_success() {
+        return Ok(());
+    }
+    tags.name = "TagSet".to_owned();
+    let mut tagging = Element::new("Tagging");
+    tagging.push(tags);
+    world.put_rest(asked, &path, tagging.document()).await.map(drop)
+}
+
+/// AWS's root element, which its SDKs look at; moto has a name of its own.
+pub(super) fn mend(asked: &Asked, answer: &mut Answer) {
+    if asked.operation == "GetBucketVersioning"
+        && let Some(mut root) = answer.xml().filter(|_| answer.is_success())
+    {
+        root.name = "VersioningConfiguration".to_owned();
+        answer.put(&root);
+    }
 }
 
 /// The bucket that the path names.

@@ -25,7 +25,7 @@ use super::rules::{Action, Match};
 use super::slow::Slow;
 use super::tokens::{Seen, Tokens};
 use super::xml::Element;
-use super::{lies, pages};
+use super::{lies, pages, s3};
 
 /// All that the proxy knows.
 pub(super) struct World {
@@ -112,6 +112,7 @@ impl World {
         };
         let struck = match action {
             Action::Throttle => Struck::Answered(Answer::throttle(asked)),
+            Action::Expire => Struck::Answered(Answer::expired(asked)),
             Action::ServerError(status) => Struck::Answered(Answer::server_error(asked, status)),
             Action::Error { status, code, message } => {
                 Struck::Answered(Answer::error(asked, status, &code, &message))
@@ -180,6 +181,10 @@ impl World {
         }
         let before = lies::rules_before(self, asked).await?;
         let mut answer = self.forward(asked).await?;
+        if answer.is_success() {
+            s3::tag(self, asked).await?;
+        }
+        s3::mend(asked, &mut answer);
         if !asked.is_form() || !answer.is_success() {
             return Ok(answer);
         }
@@ -261,6 +266,13 @@ impl World {
         question.method = method;
         question.uri = path.parse().map_err(|_| Cut)?;
         self.relay(&self.upstream, &question, Bytes::new()).await
+    }
+
+    /// A change that a REST service should have made by itself.
+    pub async fn put_rest(&self, asked: &Asked, path: &str, body: String) -> Result<Answer, Cut> {
+        let mut change = asked.parts.clone();
+        change.uri = path.parse().map_err(|_| Cut)?;
+        self.relay(&self.upstream, &change, body.into()).await
     }
 
     async fn send(&self, asked: &Asked, body: Bytes) -> Result<Answer, Cut> {

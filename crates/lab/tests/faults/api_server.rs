@@ -1,0 +1,91 @@
+//! An API server that ends and starts again, and an etcd that halts, in the middle of everything.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, ensure};
+use lab::World;
+use lab::emulator::Flavor;
+use lab::proxy::aws::{Action, Match};
+
+use crate::life::ended_well;
+use crate::stack::Stack;
+
+const WITHIN: Duration = Duration::from_secs(90);
+
+/// Does something once this call is under way, whose answer waits for it.
+async fn while_under_way(
+    world: &World,
+    operation: &str,
+    what: impl Future<Output = Result<()>>,
+) -> Result<()> {
+    let held = world.aws.fault(Match::op(operation).times(1), Action::Hold);
+    ensure!(held.reached(1, WITHIN).await, "no {operation}:\n{}", world.aws.table());
+    what.await?;
+    held.release();
+    Ok(())
+}
+
+async fn halt_etcd(world: &World, time: Duration) -> Result<()> {
+    world.control_plane.pause_etcd()?;
+    tokio::time::sleep(time).await;
+    world.control_plane.resume_etcd()
+}
+
+/// The stack's life with something done to the API server in each of its parts, each time under
+/// a call whose answer must not get lost.
+async fn life(world: &World, args: &[&str], strike: impl AsyncFn() -> Result<()>) -> Result<()> {
+    let mut operator = world.operator(args).await?;
+    let stack = Stack::apply(world).await?;
+    while_under_way(world, "CreateVpc", strike()).await?;
+    while_under_way(world, "CreateNatGateway", strike()).await?;
+    stack.ready(WITHIN).await?;
+    let (struck, drifted) = tokio::join!(strike(), async {
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        stack.drift(WITHIN).await
+    });
+    struck?;
+    drifted?;
+    stack.delete().await?;
+    while_under_way(world, "DeleteNatGateway", strike()).await?;
+    stack.gone(WITHIN).await?;
+    stack.ensure_made_once()?;
+    for (reason, message) in stack.troubles() {
+        anyhow::bail!("AWS is not to blame: {reason}: {message}");
+    }
+    ended_well(&mut operator).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sample_of_an_api_server_that_restarts() -> Result<()> {
+    let world = World::prepare(Flavor::Moto).await?;
+    let mut operator = world.operator(&[]).await?;
+    let stack = Stack::apply(&world).await?;
+    // The kill, the time without, and the start all fall into a call.
+    while_under_way(&world, "CreateSubnet", world.control_plane.restart_apiserver()).await?;
+    stack.ready(WITHIN).await?;
+    stack.ensure_made_once()?;
+    halt_etcd(&world, Duration::from_secs(3)).await?;
+    stack.delete().await?;
+    while_under_way(&world, "DeleteNatGateway", halt_etcd(&world, Duration::from_secs(3))).await?;
+    stack.gone(WITHIN).await?;
+    ended_well(&mut operator).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "minutes: make faults runs it"]
+async fn the_api_server_restarts_again_and_again() -> Result<()> {
+    let world = World::prepare(Flavor::Moto).await?;
+    let start = Instant::now();
+    life(&world, &[], async || world.control_plane.restart_apiserver().await).await?;
+    println!("restarted four times in {:.0?}", start.elapsed());
+    Ok(())
+}
+
+/// Also the lease cannot be renewed meanwhile; 10 s are less than it lasts.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "minutes: make faults runs it"]
+async fn etcd_halts_for_ten_seconds() -> Result<()> {
+    let world = World::prepare(Flavor::Moto).await?;
+    let halt = async || halt_etcd(&world, Duration::from_secs(10)).await;
+    life(&world, &["--leader-elect"], halt).await
+}
