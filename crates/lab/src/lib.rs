@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 pub mod aws;
+pub mod canary;
 pub mod cloudcontrol;
 pub mod cluster;
 pub mod control_plane;

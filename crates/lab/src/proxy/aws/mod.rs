@@ -12,6 +12,7 @@ mod eks_update;
 mod lag;
 mod lies;
 mod pages;
+mod plain;
 mod resources;
 mod rest;
 mod rules;
@@ -26,8 +27,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use parking_lot::Mutex;
+
 pub use asked::mask;
 pub use call::{Call, Table};
+pub use plain::Plain;
 pub use rules::{Action, Match};
 
 use super::core::{Hook, Listener, Log, Stage, Upstream, Verdict};
@@ -69,6 +73,7 @@ impl AwsProxy {
             eks: Eks::default(),
             databases: Endpoint::default(),
             page: AtomicUsize::new(0),
+            plain: Mutex::new(None),
         });
         Self { listener: Listener::start(world.clone()), side_door: OnceLock::new(), world }
     }
@@ -97,6 +102,16 @@ impl AwsProxy {
     /// The calls that arrived after the mark was taken.
     pub fn calls_since(&self, mark: u64) -> Vec<Call> {
         self.world.log.since(mark)
+    }
+
+    /// From now on, [`AwsProxy::plain_calls`] tells what was sent, with nothing masked.
+    pub fn keep_plain_calls(&self) {
+        self.world.plain.lock().get_or_insert_default();
+    }
+
+    /// All calls as they were sent since [`AwsProxy::keep_plain_calls`].
+    pub fn plain_calls(&self) -> Vec<Plain> {
+        self.world.plain.lock().clone().unwrap_or_default()
     }
 
     /// The calls that were meant to change something.

@@ -10,6 +10,7 @@ use http::request::Parts;
 use http::{Method, Request, header};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
+use parking_lot::Mutex;
 
 use super::super::core::{Cut, Hook, Log, Reply, Serve, Stage, Upstream, end_to_end};
 use super::super::faults::Faults;
@@ -20,6 +21,7 @@ use super::databases::{self, Endpoint};
 use super::eks::Eks;
 use super::lag::Lag;
 use super::lies::NatAddresses;
+use super::plain::Plain;
 use super::resources::Resource;
 use super::rules::{Action, Match};
 use super::slow::Slow;
@@ -43,6 +45,8 @@ pub(super) struct World {
     pub databases: Endpoint,
     /// Items a page; 0 for whole lists.
     pub page: AtomicUsize,
+    /// Every call unmasked, if a test wants that.
+    pub plain: Mutex<Option<Vec<Plain>>>,
 }
 
 impl Serve for World {
@@ -51,6 +55,9 @@ impl Serve for World {
         let body = body.collect().await.map_err(|_| Cut)?.to_bytes();
         let mut asked = Asked::read(parts, body);
         asked.seq = self.log.push(|seq| asked.call(seq));
+        if let Some(plain) = &mut *self.plain.lock() {
+            plain.push(Plain::of(&asked));
+        }
         // A task of its own: a caller that goes away (or is killed by the hook) must not undo the effect.
         let passing = tokio::spawn(async move { self.pass(&asked).await });
         passing.await.map_err(|_| Cut)?.map(Answer::response)
