@@ -2,6 +2,7 @@
 //!
 //! The way of one object stands in [`reconcile`]; each of its steps is a file there.
 
+mod clock;
 mod cluster;
 mod context;
 mod crds;
@@ -16,6 +17,7 @@ mod run;
 mod secrets;
 mod watch;
 
+pub use clock::{Clock, SystemClock};
 pub use context::{Accounts, CrossNamespace, Options};
 pub use lease::{Fence, Leadership};
 pub use metrics::Metrics;

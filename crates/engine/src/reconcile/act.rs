@@ -17,7 +17,6 @@ use super::{Ended, Inputs, Job, Next, secrets};
 use crate::cluster::ClusterError;
 use crate::events::Happening;
 use crate::metrics::of_kind;
-use crate::object::now;
 
 /// Whether there is more to do now.
 pub enum Step {
@@ -69,7 +68,7 @@ impl Job<'_> {
         let next = match wait.until {
             Until::Polled => Next::After(self.cx.scaled(self.meta().polling.0)),
             Until::Settled(until) => {
-                let left = Duration::try_from(until.duration_since(now())).unwrap_or_default();
+                let left = Duration::try_from(until.duration_since(self.cx.now())).unwrap_or_default();
                 Next::After(left.min(self.cx.scaled(SETTLE_POLL)).max(Duration::from_millis(50)))
             }
             Until::Changed => self.backoff(Class::Invalid),
@@ -138,8 +137,8 @@ impl Job<'_> {
         if is_unclear && !std::mem::replace(&mut self.looked_again, true) {
             return Ok(Step::Again);
         }
-        let since = *self.memory.failing_since.get_or_insert(now());
-        let settled = now() > since + self.cx.scaled(schedule::SETTLE);
+        let since = *self.memory.failing_since.get_or_insert_with(|| self.cx.now());
+        let settled = self.cx.now() > since + self.cx.scaled(schedule::SETTLE);
         match error.class {
             Class::Exists | Class::TokenMismatch if !settled => {
                 let message = format!("AWS says that it exists, but does not show it yet: {error}");
@@ -265,7 +264,7 @@ impl Job<'_> {
         let managed = managed_paths(self.kind.schema(), &inputs.spec);
         let mut counts = self.record.corrections.clone();
         counts.extend(corrections);
-        counts.retain(|_, count| now() < count.last + LONGEST);
+        counts.retain(|_, count| self.cx.now() < count.last + LONGEST);
         self.synced(live, inputs, json!(managed), json!(counts), interval).await.map(Step::End)
     }
 
@@ -294,7 +293,7 @@ impl Job<'_> {
         paths: Vec<String>,
         interval: Duration,
     ) -> Result<BTreeMap<String, Corrections>, Duration> {
-        let now = now();
+        let now = self.cx.now();
         let mut counted = BTreeMap::new();
         for path in paths {
             let before = self.record.corrections.get(&path).filter(|before| now < before.last + LONGEST);
@@ -354,8 +353,8 @@ impl Job<'_> {
 
     pub(super) fn backoff(&mut self, class: Class) -> Next {
         self.memory.failures += 1;
-        self.memory.failing_since.get_or_insert(now());
-        let wait = schedule::backoff(class, self.memory.failures, rand::random());
+        self.memory.failing_since.get_or_insert_with(|| self.cx.now());
+        let wait = schedule::backoff(class, self.memory.failures, self.cx.options.clock.jitter());
         Next::After(self.cx.scaled(wait))
     }
 }

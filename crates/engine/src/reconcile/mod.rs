@@ -28,7 +28,7 @@ use crate::context::Context;
 use crate::graph::Key;
 use crate::memory::Memory;
 use crate::metrics::{Outcome, of_kind};
-use crate::object::{Object, now};
+use crate::object::Object;
 
 use act::{Round, Step};
 use resolve::{Inputs, Resolved};
@@ -80,7 +80,7 @@ async fn turn(cx: Arc<Context>, kind: Arc<dyn Kind>, object: Arc<DynamicObject>)
         Err(error) => {
             tracing::warn!(%error, "the API server stands in the way; trying again");
             job.memory.failures += 1;
-            let wait = schedule::backoff(resource::Class::Transient, job.memory.failures, rand::random());
+            let wait = schedule::backoff(resource::Class::Transient, job.memory.failures, cx.options.clock.jitter());
             ("ClusterError", Next::After(cx.scaled(wait)))
         }
     };
@@ -288,7 +288,7 @@ impl<'a> Job<'a> {
             sights,
             difference,
             protection: &|role| self.kind.protection(role),
-            now: now(),
+            now: self.cx.now(),
             settle: self.cx.scaled(schedule::SETTLE),
             allowed: self.allowed(),
         })
@@ -339,7 +339,7 @@ impl<'a> Job<'a> {
         let unchanged = self.object.is_ready() && self.record.inputs == inputs.hash && inputs.held.is_empty();
         let last = self.record.last_sync.filter(|_| unchanged)?;
         let due = schedule::next_check(last, interval, self.meta().reads, &self.ownership.uid);
-        Duration::try_from(due.duration_since(now())).ok().filter(|wait| !wait.is_zero())
+        Duration::try_from(due.duration_since(self.cx.now())).ok().filter(|wait| !wait.is_zero())
     }
 
     /// A check of an unchanged object that costs calls of its own.
@@ -400,7 +400,7 @@ impl<'a> Job<'a> {
         if condition::find(before, "Paused").is_some() == paused {
             return Ok(());
         }
-        let conditions = condition::with_paused(before, paused, self.object.generation(), now());
+        let conditions = condition::with_paused(before, paused, self.object.generation(), self.cx.now());
         self.write_status(json!({"conditions": conditions})).await
     }
 

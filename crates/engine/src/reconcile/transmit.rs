@@ -18,7 +18,7 @@ use tokio::sync::{AcquireError, OwnedSemaphorePermit};
 use super::{Answered, Inputs, Job};
 use crate::cluster::{ClusterError, kept};
 use crate::context::Context;
-use crate::object::{Object, now};
+use crate::object::Object;
 
 /// One of the workers. An error: the engine is being torn down.
 type Worker = std::result::Result<OwnedSemaphorePermit, AcquireError>;
@@ -43,7 +43,7 @@ impl Job<'_> {
                 return Ok(false);
             }
         }
-        let started_at = now();
+        let started_at = self.cx.now();
         let creation = Creation {
             token: Creation::token_of(&self.ownership.uid, role, attempt),
             started_at,
@@ -82,7 +82,7 @@ impl Job<'_> {
         if !is_kept {
             return Err(ClusterError::Pruned("creation"));
         }
-        let took = Duration::try_from(now().duration_since(started_at)).unwrap_or_default();
+        let took = Duration::try_from(self.cx.now().duration_since(started_at)).unwrap_or_default();
         if self.kind.protection(role) == Protection::None && took > self.cx.scaled(SETTLE) / 2 {
             // The settle window counts from the intent, so it must not be old when the call is sent.
             self.write_status(json!({"creation": {role.0: {"refused": true}}})).await?;
@@ -115,10 +115,10 @@ impl Job<'_> {
                 let answer = kind.create(&call, role, &spec, &made).await;
                 // The call may have waited for its turn: reads may lag from now on, not from the intent.
                 let outcome = match &answer {
-                    Ok(created) => json!({"id": created.id, "startedAt": now()}),
+                    Ok(created) => json!({"id": created.id, "startedAt": cx.now()}),
                     Err(error) if error.class == Class::Fenced => return (answer, None),
                     Err(error) if error.class.is_definite() => json!({"refused": true}),
-                    Err(_) => json!({"startedAt": now()}),
+                    Err(_) => json!({"startedAt": cx.now()}),
                 };
                 let status = json!({"creation": {role.0: outcome}});
                 (answer, Some(persist(&cx, kind.meta(), &object, &status).await))
@@ -200,7 +200,7 @@ impl Job<'_> {
             (Ground::Recovered, Some(creation)) => creation.clone(),
             (_, before) => Creation {
                 token: String::new(),
-                started_at: now(),
+                started_at: self.cx.now(),
                 attempt: before.map(|creation| creation.attempt).unwrap_or_default(),
                 refused: false,
                 account_id: call.scope.account_id.clone(),
