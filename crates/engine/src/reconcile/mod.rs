@@ -80,7 +80,8 @@ async fn turn(cx: Arc<Context>, kind: Arc<dyn Kind>, object: Arc<DynamicObject>)
         Err(error) => {
             tracing::warn!(%error, "the API server stands in the way; trying again");
             job.memory.failures += 1;
-            let wait = schedule::backoff(resource::Class::Transient, job.memory.failures, cx.options.clock.jitter());
+            let wait =
+                schedule::backoff(resource::Class::Transient, job.memory.failures, cx.options.clock.jitter());
             ("ClusterError", Next::After(cx.scaled(wait)))
         }
     };

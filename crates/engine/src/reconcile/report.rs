@@ -165,7 +165,8 @@ impl Job<'_> {
     /// In sync, and checked within the last two intervals.
     fn is_fresh(&self) -> bool {
         let interval = self.interval().unwrap_or(self.cx.options.drift_interval);
-        self.object.is_ready() && self.record.last_sync.is_some_and(|last| self.cx.now() < last + interval * 2)
+        self.object.is_ready()
+            && self.record.last_sync.is_some_and(|last| self.cx.now() < last + interval * 2)
     }
 
     pub(super) fn status(&self, verdict: &Verdict, live: Option<&Live>) -> Map<String, Value> {
