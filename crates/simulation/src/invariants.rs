@@ -45,9 +45,14 @@ pub fn created(state: &mut State, caller: &Caller) {
 
 /// Nothing is done to what belongs to another object that exists.
 pub fn owned(state: &mut State, caller: &Caller, found: &Resource, verb: &str) {
-    let Some(owner) = found.tags.get(resource::tags::UID_TAG).filter(|owner| **owner != caller.uid) else { return };
+    let Some(owner) = found.tags.get(resource::tags::UID_TAG).filter(|owner| **owner != caller.uid) else {
+        return;
+    };
     if state.api.by_uid(owner).is_some() {
-        state.violate(format!("{verb} of {}, which belongs to {owner}, on behalf of {}", found.id, caller.uid));
+        state.violate(format!(
+            "{verb} of {}, which belongs to {owner}, on behalf of {}",
+            found.id, caller.uid
+        ));
     }
 }
 
@@ -56,8 +61,10 @@ pub fn updates(state: &mut State, caller: &Caller, before: &Resource, after: &Re
     owned(state, caller, before, "Update");
     let is_same =
         before.settings == after.settings && before.tags == after.tags && before.password == after.password;
-    let was_shown =
-        before.shown.as_ref().is_some_and(|shown| shown.settings == before.settings && shown.tags == before.tags);
+    let was_shown = before
+        .shown
+        .as_ref()
+        .is_some_and(|shown| shown.settings == before.settings && shown.tags == before.tags);
     if is_same && was_shown {
         state.violate(format!("{} is changed, but nothing differs", before.id));
     }
@@ -134,7 +141,9 @@ fn kept(state: &mut State, key: &Key, before: &Value, after: &Value) {
 /// What is said to be in sync is as the spec says; unless somebody meddled since AWS was read.
 fn told_in_sync(state: &mut State, key: &Key, after: &Value) {
     let Some(id) = after["status"]["creation"][Role::MAIN.0]["id"].as_str() else { return };
-    if after["metadata"]["generation"] != after["status"]["observedGeneration"] || state.cloud.meddled.contains(id) {
+    if after["metadata"]["generation"] != after["status"]["observedGeneration"]
+        || state.cloud.meddled.contains(id)
+    {
         return;
     }
     let Some(found) = state.cloud.resources.get(id) else {

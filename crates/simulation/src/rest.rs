@@ -8,11 +8,11 @@ use serde_json::{Value, json};
 use crate::api::{Key, wall};
 use crate::kinds::{SHAPES, Shape};
 use crate::run::DRIFT_INTERVAL;
+use crate::secrets;
 use crate::settled::unsettled;
 use crate::user::{annotate, delete, make, merge};
 use crate::weather::Weather;
 use crate::world::{State, World};
-use crate::secrets;
 
 /// By then it has settled: a correction that was made too often waits for an hour.
 const WITHIN: Duration = Duration::from_secs(3 * 3600);
@@ -80,7 +80,8 @@ fn put_right(world: &World) {
     let state = &mut *state;
     state.cloud.advance(at);
     for shape in SHAPES {
-        let objects: Vec<_> = state.api.list(shape.meta.plural).map(|(key, object)| (key.clone(), object.clone())).collect();
+        let objects: Vec<_> =
+            state.api.list(shape.meta.plural).map(|(key, object)| (key.clone(), object.clone())).collect();
         for (key, object) in objects {
             put_object_right(state, shape, &key, &object, at, &time);
         }

@@ -18,6 +18,9 @@ use crate::{api, kinds, rest, user};
 /// How often the engine checks what is in order.
 pub const DRIFT_INTERVAL: Duration = Duration::from_secs(600);
 
+/// A stop takes no longer: the slowest call, and the writes that follow it.
+const GRACE: Duration = Duration::from_secs(120);
+
 /// What came of a run.
 #[derive(Clone, Debug)]
 pub struct Outcome {
@@ -52,7 +55,8 @@ pub fn run(seed: u64, steps: usize) -> anyhow::Result<Outcome> {
     let mut lives = 0;
     loop {
         lives += 1;
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build()?;
+        let runtime =
+            tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build()?;
         let ended = runtime.block_on(life(&world, &mut user, lives));
         // Whatever the engine was at ends here and now.
         drop(runtime);
@@ -88,6 +92,7 @@ async fn life(world: &World, user: &mut User, number: u64) -> End {
             biased;
             () = world.over.notified() => {}
             _ = working => {}
+            () = tokio::time::sleep(GRACE) => world.state().violate("the engine is told to stop, and does not"),
         }
     }
     if world.state().crashed {
@@ -112,7 +117,8 @@ async fn start(world: &World, stop: CancellationToken) -> JoinHandle<()> {
     let metrics = Metrics::register(&mut Registry::default());
     let (client, kinds) = (api::client(world), kinds::all(world));
     let engine =
-        Engine::new(client, "konfig-system".to_owned(), kinds, Arc::new(OneAccount), options, metrics, None).await;
+        Engine::new(client, "konfig-system".to_owned(), kinds, Arc::new(OneAccount), options, metrics, None)
+            .await;
     tokio::spawn(async move {
         match engine {
             Ok(engine) => engine.run(stop).await,

@@ -50,8 +50,11 @@ fn base64(text: &str) -> Value {
 }
 
 fn unbase64(text: &str) -> String {
-    let digits: Vec<u32> =
-        text.bytes().filter_map(|byte| DIGITS.iter().position(|digit| *digit == byte)).map(|at| at as u32).collect();
+    let digits: Vec<u32> = text
+        .bytes()
+        .filter_map(|byte| DIGITS.iter().position(|digit| *digit == byte))
+        .map(|at| at as u32)
+        .collect();
     let decode = |chunk: &[u32]| {
         let bits = (0..4).fold(0, |bits, at| bits << 6 | chunk.get(at).copied().unwrap_or_default());
         (0..chunk.len() - 1).map(move |at| (bits >> (16 - 8 * at)) as u8).collect::<Vec<_>>()

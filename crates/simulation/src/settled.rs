@@ -12,7 +12,8 @@ use crate::world::State;
 
 /// What is not yet as it should be. None: the world has settled.
 pub fn unsettled(state: &State) -> Option<String> {
-    let objects = SHAPES.iter().flat_map(|shape| state.api.list(shape.meta.plural).map(move |found| (shape, found)));
+    let objects =
+        SHAPES.iter().flat_map(|shape| state.api.list(shape.meta.plural).map(move |found| (shape, found)));
     for (shape, (key, object)) in objects {
         if let Some(what) = unsettled_object(state, shape, key, object) {
             return Some(what);
@@ -52,7 +53,9 @@ fn unsettled_object(state: &State, shape: &Shape, key: &Key, object: &Value) -> 
 
 fn why(object: &Value) -> String {
     let ready = condition::find(&object["status"]["conditions"], "Ready");
-    ready.map(|ready| format!(": {} {}", ready["reason"], ready["message"]).replace('"', "")).unwrap_or_default()
+    ready
+        .map(|ready| format!(": {} {}", ready["reason"], ready["message"]).replace('"', ""))
+        .unwrap_or_default()
 }
 
 /// What of a resource is not as its object's spec says.
@@ -69,11 +72,14 @@ pub fn setting_that_differs(object: &Value, found: &Resource) -> Option<String> 
         }
     }
     let wanted = spec["tags"].as_object().cloned().unwrap_or_default();
-    let lacking = wanted.iter().find(|(key, value)| found.tags.get(*key).map(|has| json!(has)) != Some((*value).clone()));
+    let lacking = wanted
+        .iter()
+        .find(|(key, value)| found.tags.get(*key).map(|has| json!(has)) != Some((*value).clone()));
     if let Some((key, _)) = lacking {
         return Some(format!("{} lacks the tag {key}", found.id));
     }
-    let unwanted = |key: &&String| !wanted.contains_key(*key) && !is_reserved(key) && !key.starts_with("foreign");
+    let unwanted =
+        |key: &&String| !wanted.contains_key(*key) && !is_reserved(key) && !key.starts_with("foreign");
     found.tags.keys().find(unwanted).map(|key| format!("{} still has the tag {key}", found.id))
 }
 
@@ -81,7 +87,8 @@ pub fn setting_that_differs(object: &Value, found: &Resource) -> Option<String> 
 fn elsewhere(state: &State, object: &Value, found: &Resource) -> Option<String> {
     let spec = &object["spec"];
     if let Some(network) = spec["networkRef"]["name"].as_str() {
-        let key = Key { plural: "networks".to_owned(), namespace: "default".to_owned(), name: network.to_owned() };
+        let key =
+            Key { plural: "networks".to_owned(), namespace: "default".to_owned(), name: network.to_owned() };
         let id = state.api.get(&key)?["status"]["id"].as_str();
         if found.network() != id {
             return Some(format!("{} lies in {:?}, not in {id:?}", found.id, found.network()));

@@ -34,7 +34,8 @@ pub struct Weather {
 impl Weather {
     /// The weather of chance: mostly some of it, at times all at once.
     pub fn of(dice: &mut Dice) -> Self {
-        let mut some = |percent: u64, most: u64| if dice.percent(percent) { dice.within(1..most + 1) } else { 0 };
+        let mut some =
+            |percent: u64, most: u64| if dice.percent(percent) { dice.within(1..most + 1) } else { 0 };
         Self {
             throttled: some(30, 40),
             failed: some(40, 40),

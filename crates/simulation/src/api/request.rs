@@ -69,7 +69,12 @@ impl Asked {
             // The name of an event holds the time of day.
             Self::Create(key, object) if key.plural == "events" => {
                 let regarding = &object["regarding"];
-                format!("event on {}/{}: {}", text(&regarding["kind"]), text(&regarding["name"]), text(&object["reason"]))
+                format!(
+                    "event on {}/{}: {}",
+                    text(&regarding["kind"]),
+                    text(&regarding["name"]),
+                    text(&object["reason"])
+                )
             }
             Self::Create(key, _) => format!("create {key}"),
             Self::Patch(key, _, false) => format!("patch {key}"),

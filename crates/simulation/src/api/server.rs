@@ -63,7 +63,8 @@ async fn serve(world: &World, asked: Asked) -> Result<Response<Body>, BoxError> 
         Asked::Create(..) | Asked::Patch(..) => {
             let conflicts = dice.percent(weather.conflicts);
             let at = world.time.elapsed();
-            let written = world.effect(Who::Api, |state| write(state, &name, asked, conflicts, at, world)).await;
+            let written =
+                world.effect(Who::Api, |state| write(state, &name, asked, conflicts, at, world)).await;
             tokio::time::sleep(dice.millis(1..15)).await;
             if dice.percent(weather.api_lost) {
                 world.note(format!("the answer to {name} is lost"));
@@ -138,7 +139,11 @@ fn brief(field: &str, value: &Value) -> String {
                     Some(format!("{part}={}", value.to_string().replace('"', "")))
                 });
                 let known: Vec<_> = known.collect();
-                if creation.is_null() { format!("{role}=null") } else { format!("{role}[{}]", known.join(" ")) }
+                if creation.is_null() {
+                    format!("{role}=null")
+                } else {
+                    format!("{role}[{}]", known.join(" "))
+                }
             });
             format!("creation.{}", roles.collect::<Vec<_>>().join(","))
         }
@@ -166,7 +171,8 @@ fn answer(outcome: &Result<Value, Refusal>) -> Response<Body> {
             (*code, status.to_string())
         }
     };
-    let mut response = Response::new(Full::new(Bytes::from(body)).map_err(|never: Infallible| never).boxed_unsync());
+    let mut response =
+        Response::new(Full::new(Bytes::from(body)).map_err(|never: Infallible| never).boxed_unsync());
     *response.status_mut() = StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     response
 }

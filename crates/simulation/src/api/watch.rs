@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::{Stream, stream};
-use hyper::body::Frame;
-use http_body_util::StreamBody;
-use http_body_util::combinators::UnsyncBoxBody;
 use http::{Response, StatusCode};
 use http_body_util::BodyExt;
+use http_body_util::StreamBody;
+use http_body_util::combinators::UnsyncBoxBody;
+use hyper::body::Frame;
 use serde_json::{Value, json};
 
 use super::objects::{Change, Verb};

@@ -142,19 +142,19 @@ impl Cloud {
             }
         }
         self.resources.retain(|_, resource| !matches!(resource.stage, Stage::Deleting(at) if at <= now));
-        let due = self.requests.iter().filter(|(handle, request)| {
-            request.done <= now && !self.worked_off.contains(*handle)
-        });
-        for (handle, request) in due.map(|(handle, request)| (handle.clone(), request.clone())).collect::<Vec<_>>() {
+        let due = self
+            .requests
+            .iter()
+            .filter(|(handle, request)| request.done <= now && !self.worked_off.contains(*handle));
+        for (handle, request) in
+            due.map(|(handle, request)| (handle.clone(), request.clone())).collect::<Vec<_>>()
+        {
             self.worked_off.insert(handle);
             if request.spoils {
                 continue;
             }
             match request.leads_to {
                 Some(resource) if request.creates || self.resources.contains_key(&request.id) => {
-                    let tags = self.resources.get(&request.id).map(|current| current.tags.clone());
-                    let tags = tags.unwrap_or_else(|| resource.tags.clone());
-                    let resource = Resource { tags: if request.creates { resource.tags.clone() } else { tags }, ..resource };
                     self.resources.insert(request.id, resource);
                 }
                 Some(_) => {}
@@ -183,7 +183,8 @@ impl Cloud {
     /// The resources of an object, alive or about to be made.
     pub fn alive_of<'a>(&'a self, uid: &'a str, role: Role) -> impl Iterator<Item = &'a str> {
         let there = self.resources.values();
-        let there = there.filter(move |one| one.is_alive() && one.is_of(uid) && one.role == role && !one.released);
+        let there =
+            there.filter(move |one| one.is_alive() && one.is_of(uid) && one.role == role && !one.released);
         let coming = self.requests.iter().filter(move |(handle, request)| {
             let made = request.leads_to.as_ref().filter(|_| request.creates && !request.spoils);
             self.is_under_way(handle) && made.is_some_and(|made| made.made_for == uid && made.role == role)

@@ -39,25 +39,47 @@ impl Cloud {
     }
 
     /// What bears the tag of an object, or a unique name.
-    pub fn find(&mut self, shape: &Shape, role: Role, uid: &str, name: Option<&str>, now: Duration) -> Vec<Resource> {
+    pub fn find(
+        &mut self,
+        shape: &Shape,
+        role: Role,
+        uid: &str,
+        name: Option<&str>,
+        now: Duration,
+    ) -> Vec<Resource> {
         self.advance(now);
         let fits = |one: &&Resource| {
             let named = name.is_some() && one.name() == name;
             let tagged = one.tags.get(UID_TAG).is_some_and(|tagged| tagged == uid);
             let is_dead = matches!(one.stage, Stage::Deleting(_) | Stage::Failed);
-            one.kind == shape.meta.kind && one.role == role && one.visible <= now && !is_dead && (named || tagged)
+            one.kind == shape.meta.kind
+                && one.role == role
+                && one.visible <= now
+                && !is_dead
+                && (named || tagged)
         };
         self.resources.values().filter(fits).cloned().collect()
     }
 
     /// Makes a resource, or takes the order for it.
-    pub fn create(&mut self, shape: &Shape, caller: &Caller, order: Order, now: Duration, dice: &mut Dice) -> Result<String> {
+    pub fn create(
+        &mut self,
+        shape: &Shape,
+        caller: &Caller,
+        order: Order,
+        now: Duration,
+        dice: &mut Dice,
+    ) -> Result<String> {
         let operation = shape.operation("Create", caller.role);
         if let Some(token) = &order.token
             && let Some((settings, id)) = self.tokens.get(token)
         {
             if *settings != order.settings {
-                return Err(refuse(Class::TokenMismatch, &operation, "the token was used for something else"));
+                return Err(refuse(
+                    Class::TokenMismatch,
+                    &operation,
+                    "the token was used for something else",
+                ));
             }
             return Ok(id.clone());
         }
@@ -95,7 +117,13 @@ impl Cloud {
             shown: None,
         };
         let answer = if shape.pace(caller.role) == Pace::Requests {
-            let request = Request { leads_to: Some(Resource { visible: until, ..resource }), id, done: until, spoils, creates: true };
+            let request = Request {
+                leads_to: Some(Resource { visible: until, ..resource }),
+                id,
+                done: until,
+                spoils,
+                creates: true,
+            };
             self.accept(request)
         } else {
             self.resources.insert(id.clone(), resource);
@@ -119,7 +147,8 @@ impl Cloud {
     pub fn at_hand(&self, id: &str, operation: &str) -> Result<Resource> {
         let found = self.resources.get(id);
         let found = found.ok_or_else(|| refuse(Class::NotFound, operation, &format!("there is no {id}")))?;
-        let requested = self.requests.iter().any(|(handle, other)| other.id == id && self.is_under_way(handle));
+        let requested =
+            self.requests.iter().any(|(handle, other)| other.id == id && self.is_under_way(handle));
         if requested || found.stage != Stage::Ready {
             return Err(refuse(Class::Busy, operation, &format!("{id} is {:?}", found.stage)));
         }
@@ -127,7 +156,14 @@ impl Cloud {
     }
 
     /// Changes a resource to this.
-    pub fn update(&mut self, pace: Pace, mut after: Resource, spoiled: u64, now: Duration, dice: &mut Dice) -> Progress {
+    pub fn update(
+        &mut self,
+        pace: Pace,
+        mut after: Resource,
+        spoiled: u64,
+        now: Duration,
+        dice: &mut Dice,
+    ) -> Progress {
         let until = now + dice.millis(2_000..30_000);
         after.released &= !after.tags.contains_key(UID_TAG);
         match pace {
@@ -174,7 +210,13 @@ impl Cloud {
                 Progress::Busy
             }
             Pace::Requests => {
-                let request = Request { leads_to: None, id: found.id.clone(), done: until, spoils: false, creates: false };
+                let request = Request {
+                    leads_to: None,
+                    id: found.id.clone(),
+                    done: until,
+                    spoils: false,
+                    creates: false,
+                };
                 Progress::Pending(self.accept(request))
             }
         })

@@ -149,7 +149,9 @@ fn settings(spec: &Value) -> Map<String, Value> {
 /// A resource after these changes.
 fn changed(before: &Resource, target: &Value, changes: &Changes, password: Option<String>) -> Resource {
     let mut after = before.clone();
-    for field in ["mode", "note", "size", "name", "networkRef"].into_iter().filter(|field| changes.touch(field)) {
+    for field in
+        ["mode", "note", "size", "name", "networkRef"].into_iter().filter(|field| changes.touch(field))
+    {
         match target.get(field).filter(|value| !value.is_null()) {
             Some(value) => after.settings.insert(field.to_owned(), value.clone()),
             None => after.settings.remove(field),
