@@ -61,10 +61,10 @@ pub fn updates(state: &mut State, caller: &Caller, before: &Resource, after: &Re
     owned(state, caller, before, "Update");
     let is_same =
         before.settings == after.settings && before.tags == after.tags && before.password == after.password;
-    let was_shown = before
-        .shown
-        .as_ref()
-        .is_some_and(|shown| shown.settings == before.settings && shown.tags == before.tags);
+    let was_shown =
+        before.shown.as_ref().is_some_and(|shown| shown.settings == before.settings && shown.tags == before.tags);
+    // Nobody can read a password: started anew, the engine may send one again.
+    let was_shown = was_shown && (before.password_told || !after.password_told);
     if is_same && was_shown {
         state.violate(format!("{} is changed, but nothing differs", before.id));
     }

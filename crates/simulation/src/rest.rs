@@ -49,8 +49,8 @@ pub async fn rest(world: &World) {
 
 /// Nothing happens any more but the periodic checks.
 async fn stay(world: &World) {
-    // What was under way ends.
-    tokio::time::sleep(Duration::from_secs(60)).await;
+    // What somebody did in AWS at the last moment is put back at the next check.
+    tokio::time::sleep(DRIFT_INTERVAL.mul_f64(1.2)).await;
     let spending = |state: &State| (state.cloud.changes, calls(state));
     let before = spending(&world.state());
     tokio::time::sleep(DRIFT_INTERVAL * 2).await;

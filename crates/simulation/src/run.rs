@@ -10,6 +10,7 @@ use resource::{Scope, Tags};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use crate::cloud::Resource;
 use crate::script::{Step, script};
 use crate::trace::Trace;
 use crate::world::World;
@@ -73,7 +74,7 @@ async fn life(world: &World, user: &mut User, number: u64) -> End {
     {
         let mut state = world.state();
         (state.crashed, state.trap) = (false, None);
-        state.cloud.resources.values_mut().for_each(|one| one.shown = None);
+        state.cloud.resources.values_mut().for_each(Resource::forget_shown);
     }
     if number == 1 {
         user::install(world);

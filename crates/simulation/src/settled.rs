@@ -1,7 +1,7 @@
 //! What must be true once the world has come to rest: everything is as somebody wants it, and nothing is left over.
 
 use resource::condition;
-use resource::tags::is_reserved;
+use resource::tags::{UID_TAG, is_reserved};
 use serde_json::{Value, json};
 
 use crate::api::Key;
@@ -21,7 +21,7 @@ pub fn unsettled(state: &State) -> Option<String> {
     }
     let stray = state.cloud.resources.values().find(|one| {
         let is_ours = !one.made_for.is_empty() && !one.released;
-        let owner = one.tags.get(resource::tags::UID_TAG).unwrap_or(&one.made_for);
+        let owner = one.tags.get(UID_TAG).unwrap_or(&one.made_for);
         is_ours && state.api.by_uid(owner).is_none()
     });
     stray.map(|one| format!("{} is left over: its object {} is gone", one.id, one.made_for))
@@ -47,6 +47,9 @@ fn unsettled_object(state: &State, shape: &Shape, key: &Key, object: &Value) -> 
     let id = object["status"]["id"].as_str().unwrap_or_default();
     let found = state.cloud.resources.get(id).filter(|found| found.stage == Stage::Ready);
     let Some(found) = found else { return Some(format!("{key} shows {id:?}, which is not there")) };
+    if found.tags.get(UID_TAG).map(String::as_str) != Some(uid) {
+        return Some(format!("{key} is Ready, but {id} lacks its uid"));
+    }
     let differs = setting_that_differs(object, found).or_else(|| elsewhere(state, object, found));
     differs.map(|what| format!("{key} is Ready, but {what}"))
 }

@@ -168,6 +168,7 @@ fn make_in_aws(state: &mut State, name: &str, at: Duration) {
         settings: settings.as_object().cloned().unwrap_or_default(),
         tags: Tags::from([("foreign".to_owned(), "made".to_owned())]),
         password: None,
+        password_told: false,
         stage: Stage::Ready,
         visible: at,
         made_for: String::new(),

@@ -40,6 +40,8 @@ pub struct Resource {
     pub tags: Tags,
     /// Its password, which nobody can read.
     pub password: Option<String>,
+    /// This life of the engine knows that this password was set: it was told so.
+    pub password_told: bool,
     /// How far it is.
     pub stage: Stage,
     /// From when on reads show it.
@@ -87,6 +89,11 @@ impl Resource {
     /// The name that is unique among its kind.
     pub fn name(&self) -> Option<&str> {
         self.settings.get("name")?.as_str()
+    }
+
+    /// The engine does not know it: it was started anew, or an answer was lost.
+    pub fn forget_shown(&mut self) {
+        (self.shown, self.password_told) = (None, false);
     }
 
     /// An answer shows it as it is.
@@ -172,7 +179,7 @@ impl Cloud {
 
     /// What was shown of an object's resources counts no longer: an answer was lost.
     pub fn forget_shown(&mut self, uid: &str) {
-        self.resources.values_mut().filter(|one| one.is_of(uid)).for_each(|one| one.shown = None);
+        self.resources.values_mut().filter(|one| one.is_of(uid)).for_each(Resource::forget_shown);
     }
 
     /// What still refers to a resource.

@@ -109,6 +109,7 @@ impl Cloud {
             settings: order.settings.clone(),
             tags: order.tags,
             password: order.password,
+            password_told: false,
             stage,
             visible: now + dice.millis(0..order.lag.max(1)),
             made_for: caller.uid.clone(),

@@ -162,7 +162,7 @@ fn changed(before: &Resource, target: &Value, changes: &Changes, password: Optio
     });
     after.tags.extend(changes.tags_to_set());
     if changes.iter().any(|change| change.path == pointer("", "passwordRef")) {
-        after.password = password;
+        (after.password, after.password_told) = (password, true);
     }
     after
 }
