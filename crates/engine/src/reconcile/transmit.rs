@@ -109,6 +109,8 @@ impl Job<'_> {
         let (kind, call, spec, made) =
             (self.kind.clone(), call.clone(), inputs.spec.clone(), self.record.made());
         let (cx, object) = (self.cx.clone(), self.object.clone());
+        // What AWS refuses now says nothing of an earlier transmission: that one may have been done.
+        let is_resent = self.record.creation(role).is_some_and(|creation| creation.since.is_some());
         let (answer, written) = self
             .detached(async move {
                 let _worker = worker;
@@ -117,6 +119,7 @@ impl Job<'_> {
                 let outcome = match &answer {
                     Ok(created) => json!({"id": created.id, "startedAt": cx.now()}),
                     Err(error) if error.class == Class::Fenced => return (answer, None),
+                    Err(error) if error.class.is_definite() && is_resent => return (answer, None),
                     Err(error) if error.class.is_definite() => json!({"refused": true}),
                     Err(_) => json!({"startedAt": cx.now()}),
                 };
