@@ -100,6 +100,8 @@ struct Job<'a> {
     cx: &'a Arc<Context>,
     kind: &'a Arc<dyn Kind>,
     object: DynamicObject,
+    /// Of the spec that is acted on: a write of ours may bring back a newer object.
+    generation: i64,
     key: Key,
     record: Record,
     ownership: Ownership,
@@ -130,6 +132,7 @@ impl<'a> Job<'a> {
         Self {
             cx,
             kind,
+            generation: object.generation(),
             object,
             key,
             record,
@@ -193,6 +196,7 @@ impl<'a> Job<'a> {
             Err(message) => return self.report(Verdict::stalled(message), None, Next::OnChange).await,
         };
         for step in 0..STEPS {
+            self.generation = self.object.generation();
             let inputs = match self.resolve() {
                 Ok(Resolved::Ready(inputs)) => inputs,
                 Ok(Resolved::Waiting(message)) => {
@@ -253,6 +257,7 @@ impl<'a> Job<'a> {
             Err(Ok(_)) if self.allowed().release => return self.leave_in_aws().await,
             Err(verdict) => return self.retry(verdict).await,
         };
+        self.generation = self.object.generation();
         let mut inputs = self.last_inputs();
         // Nothing is sent any more, but AWS's words may still quote them.
         if let Ok(Read::Done) = self.read_secrets(&mut inputs).await? {

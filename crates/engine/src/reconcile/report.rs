@@ -170,7 +170,7 @@ impl Job<'_> {
     }
 
     pub(super) fn status(&self, verdict: &Verdict, live: Option<&Live>) -> Map<String, Value> {
-        let generation = self.object.generation();
+        let generation = self.generation;
         let before = &self.object.status()["conditions"];
         let mut status = Map::new();
         if let Some(live) = live {

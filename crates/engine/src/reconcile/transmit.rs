@@ -35,8 +35,8 @@ impl Job<'_> {
     ) -> std::result::Result<bool, ClusterError> {
         if self.record.creation(role).is_none() {
             let live = self.cx.cluster.refresh(self.meta(), &self.object).await?;
-            let same = live.generation() == self.object.generation()
-                && live.is_deleting() == self.object.is_deleting();
+            let same =
+                live.generation() == self.generation && live.is_deleting() == self.object.is_deleting();
             let blank = live.record().is_ok_and(|record| record.creation(role).is_none());
             self.took(live);
             if !same || !blank {
