@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use jiff::Timestamp;
 use kube::core::DynamicObject;
 use kube::runtime::reflector::{ObjectRef, Store};
 use parking_lot::RwLock;
@@ -12,6 +13,7 @@ use resource::{Kind, Scope, Tags};
 use tokio::sync::{Semaphore, watch};
 use tokio_util::task::TaskTracker;
 
+use crate::clock::Clock;
 use crate::cluster::Cluster;
 use crate::events::Events;
 use crate::graph::{Graph, Key};
@@ -53,6 +55,8 @@ pub struct Options {
     pub cross_namespace: CrossNamespace,
     /// Scales polling intervals and settle windows, for tests.
     pub time_scale: f64,
+    /// Time and chance: the system's, but in simulations.
+    pub clock: Arc<dyn Clock>,
 }
 
 /// What every reconcile shares.
@@ -80,6 +84,11 @@ pub(crate) struct Context {
 }
 
 impl Context {
+    /// The time now, as status and schedules use it.
+    pub fn now(&self) -> Timestamp {
+        self.options.clock.now()
+    }
+
     /// A duration of AWS's (polling, settling), scaled for tests.
     pub fn scaled(&self, duration: Duration) -> Duration {
         duration.mul_f64(self.options.time_scale)

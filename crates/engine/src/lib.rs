@@ -3,6 +3,7 @@
 //! The way of one object stands in [`reconcile`]; each of its steps is a file there.
 
 mod client;
+mod clock;
 mod cluster;
 mod context;
 mod crds;
@@ -18,6 +19,7 @@ mod secrets;
 mod watch;
 
 pub use client::client;
+pub use clock::{Clock, SystemClock};
 pub use context::{Accounts, CrossNamespace, Options};
 pub use lease::{Fence, Leadership};
 pub use metrics::Metrics;

@@ -8,8 +8,6 @@ use jiff::Timestamp;
 use parking_lot::Mutex;
 use tokio::sync::Mutex as AsyncMutex;
 
-use crate::object::now;
-
 /// What is remembered of one object.
 #[derive(Default)]
 pub struct Memory {
@@ -46,9 +44,9 @@ pub struct Asked {
 
 impl Asked {
     /// AWS took this change.
-    pub fn count(&mut self, change: String) {
+    pub fn count(&mut self, change: String, now: Timestamp) {
         self.times = if self.change == change { self.times + 1 } else { 1 };
-        (self.change, self.last) = (change, Some(now()));
+        (self.change, self.last) = (change, Some(now));
     }
 }
 

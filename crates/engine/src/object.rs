@@ -1,6 +1,5 @@
 //! An object as the engine sees it, whatever its kind.
 
-use jiff::Timestamp;
 use kube::ResourceExt;
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
 use resource::api::{FINALIZER, GROUP, VERSION};
@@ -129,9 +128,4 @@ impl Object for DynamicObject {
     fn version(&self) -> u64 {
         self.metadata.resource_version.as_deref().and_then(|text| text.parse().ok()).unwrap_or_default()
     }
-}
-
-/// The time now, as status and schedules use it.
-pub fn now() -> Timestamp {
-    Timestamp::now()
 }

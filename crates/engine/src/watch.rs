@@ -3,7 +3,7 @@
 use std::collections::hash_map::DefaultHasher;
 use std::collections::{BTreeSet, HashMap};
 use std::convert::Infallible;
-use std::future::ready;
+use std::future::{pending, ready};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
@@ -38,6 +38,7 @@ pub async fn run(
     let wakeups = stream::unfold(wakeups, |mut wakeups| async { Some((wakeups.recv().await?, wakeups)) });
     let api: Api<DynamicObject> = Api::all_with(client, &resource);
     let reader = writer.as_reader();
+    let listed = faces.is_listed.subscribe();
     let objects = watch(api, watcher::Config::default())
         .default_backoff()
         .modify(|object| object.metadata.managed_fields = None)
@@ -45,12 +46,16 @@ pub async fn run(
         .inspect_ok(move |event| faces.see(event))
         .applied_objects()
         .predicate_filter(matters, PredicateConfig::default());
-    Controller::for_stream_with(objects, reader, resource)
+    let work = Controller::for_stream_with(objects, reader, resource)
         // No bound here: what is bounded is the calls, not the objects that wait for them.
         .with_config(ControllerConfig::default().concurrency(0))
         .reconcile_on(wakeups)
-        .graceful_shutdown_on(stop.cancelled_owned())
-        .run(one, |_, _: &Infallible, _| Action::await_change(), Arc::new((cx, kind)))
+        .graceful_shutdown_on(stop.clone().cancelled_owned())
+        .run(
+            one,
+            |_, _: &Infallible, _| Action::await_change(),
+            Arc::new(Shared { cx, kind, stop: stop.clone() }),
+        )
         .for_each(|result| {
             match result {
                 // It went while a wake-up for it was queued.
@@ -58,8 +63,19 @@ pub async fn run(
                 Err(error) => tracing::warn!(%error, kind = name, "cannot watch its objects; trying on"),
             }
             ready(())
-        })
-        .await;
+        });
+    // Told to stop before its objects are listed, kube's controller waits for ever for the list. Nothing of
+    // it is under way by then.
+    let stopped_early = async {
+        stop.cancelled().await;
+        if *listed.borrow() {
+            pending::<()>().await;
+        }
+    };
+    tokio::select! {
+        () = work => {}
+        () = stopped_early => {}
+    }
 }
 
 /// A change of an object that can make a difference to its reconcile. Status is not among them:
@@ -73,13 +89,20 @@ fn matters(object: &DynamicObject) -> Option<u64> {
     Some(hasher.finish())
 }
 
-async fn one(
-    object: Arc<DynamicObject>,
-    shared: Arc<(Arc<Context>, Arc<dyn Kind>)>,
-) -> Result<Action, Infallible> {
-    let (cx, kind) = (shared.0.clone(), shared.1.clone());
-    // A closed channel: the engine is being torn down.
-    let _ = cx.known.clone().wait_for(|known| *known).await;
+/// What the reconciles of a kind share.
+struct Shared {
+    cx: Arc<Context>,
+    kind: Arc<dyn Kind>,
+    stop: CancellationToken,
+}
+
+async fn one(object: Arc<DynamicObject>, shared: Arc<Shared>) -> Result<Action, Infallible> {
+    let (cx, kind) = (shared.cx.clone(), shared.kind.clone());
+    let mut known = cx.known.clone();
+    // Told to stop before everything is known, nothing is begun: it would wait for ever.
+    let Some(Ok(_)) = shared.stop.run_until_cancelled(known.wait_for(|known| *known)).await else {
+        return Ok(Action::await_change());
+    };
     Ok(match reconcile(cx, kind, object).await {
         Next::After(wait) => Action::requeue(wait),
         Next::OnChange => Action::await_change(),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use async_trait::async_trait;
 use aws::Sessions;
-use engine::{Accounts, CrossNamespace, Engine, Fence, Leadership, Options};
+use engine::{Accounts, CrossNamespace, Engine, Fence, Leadership, Options, SystemClock};
 use kube::Config;
 use prometheus_client::registry::Registry;
 use resource::Scope;
@@ -90,6 +90,7 @@ fn options(flags: &Flags) -> Options {
             CrossNamespaceRefs::Deny => CrossNamespace::Deny,
         },
         time_scale: flags.time_scale,
+        clock: Arc::new(SystemClock),
     }
 }
 

@@ -18,7 +18,6 @@ use super::{Ended, Inputs, Job, Next, secrets};
 use crate::cluster::ClusterError;
 use crate::events::Happening;
 use crate::metrics::of_kind;
-use crate::object::now;
 
 /// Whether there is more to do now.
 pub enum Step {
@@ -70,7 +69,7 @@ impl Job<'_> {
         let next = match wait.until {
             Until::Polled => Next::After(self.cx.scaled(self.meta().polling.0)),
             Until::Settled(until) => {
-                let left = Duration::try_from(until.duration_since(now())).unwrap_or_default();
+                let left = Duration::try_from(until.duration_since(self.cx.now())).unwrap_or_default();
                 Next::After(left.min(self.cx.scaled(SETTLE_POLL)).max(Duration::from_millis(50)))
             }
             Until::Changed => self.backoff(Class::Invalid),
@@ -139,8 +138,8 @@ impl Job<'_> {
         if is_unclear && !std::mem::replace(&mut self.looked_again, true) {
             return Ok(Step::Again);
         }
-        let since = *self.memory.failing_since.get_or_insert(now());
-        let settled = now() > since + self.cx.scaled(schedule::SETTLE);
+        let since = *self.memory.failing_since.get_or_insert_with(|| self.cx.now());
+        let settled = self.cx.now() > since + self.cx.scaled(schedule::SETTLE);
         match error.class {
             Class::Exists | Class::TokenMismatch if !settled => {
                 let message = format!("AWS says that it exists, but does not show it yet: {error}");
@@ -205,7 +204,7 @@ impl Job<'_> {
     ) -> Acted {
         let (difference, is_drift) = (round.difference, corrections.is_some());
         if !is_drift {
-            self.memory.asked.count(hash_of_changes(&difference.changes));
+            self.memory.asked.count(hash_of_changes(&difference.changes), self.cx.now());
         }
         // Our own tags were written by nobody, so they are named only where somebody changed them.
         let reserved = |path: &String| {
@@ -272,7 +271,7 @@ impl Job<'_> {
         let managed = managed_paths(self.kind.schema(), &inputs.spec);
         let mut counts = self.record.corrections.clone();
         counts.extend(corrections);
-        counts.retain(|_, count| now() < count.last + LONGEST);
+        counts.retain(|_, count| self.cx.now() < count.last + LONGEST);
         self.synced(live, inputs, json!(managed), json!(counts), interval).await.map(Step::End)
     }
 
@@ -301,12 +300,12 @@ impl Job<'_> {
         paths: Vec<String>,
         interval: Duration,
     ) -> Result<BTreeMap<String, Corrections>, Duration> {
-        let now = now();
+        let now = self.cx.now();
         let mut counted = BTreeMap::new();
         for path in paths {
             let before = self.record.corrections.get(&path).filter(|before| now < before.last + LONGEST);
             let (count, since) = before.map_or((0, now), |before| (before.count, before.since));
-            if let Some(wait) = before.and_then(|before| pause(before.count, before.last, interval)) {
+            if let Some(wait) = before.and_then(|before| pause(before.count, before.last, interval, now)) {
                 return Err(wait);
             }
             counted.insert(path, Corrections { count: count + 1, since, last: now });
@@ -319,7 +318,7 @@ impl Job<'_> {
     fn insisted(&self, changes: &Changes, interval: Duration) -> Option<Duration> {
         let asked = &self.memory.asked;
         let last = asked.last.filter(|_| asked.change == hash_of_changes(changes))?;
-        pause(asked.times, last, interval)
+        pause(asked.times, last, interval, self.cx.now())
     }
 
     async fn hammered(&mut self, paths: Vec<String>, wait: Duration, live: &Live) -> Acted {
@@ -365,17 +364,17 @@ impl Job<'_> {
 
     pub(super) fn backoff(&mut self, class: Class) -> Next {
         self.memory.failures += 1;
-        self.memory.failing_since.get_or_insert(now());
-        let wait = schedule::backoff(class, self.memory.failures, rand::random());
+        self.memory.failing_since.get_or_insert_with(|| self.cx.now());
+        let wait = schedule::backoff(class, self.memory.failures, self.cx.options.clock.jitter());
         Next::After(self.cx.scaled(wait))
     }
 }
 
 /// What is left of the pause after so many times in vain.
-fn pause(times: u32, last: Timestamp, interval: Duration) -> Option<Duration> {
+fn pause(times: u32, last: Timestamp, interval: Duration, now: Timestamp) -> Option<Duration> {
     let doublings = times.checked_sub(PATIENCE)?;
     let due = last + interval.saturating_mul(1 << doublings.min(10)).min(LONGEST);
-    let left = Duration::try_from(due.duration_since(now())).ok()?;
+    let left = Duration::try_from(due.duration_since(now)).ok()?;
     (!left.is_zero()).then_some(left)
 }
 

@@ -28,7 +28,7 @@ use crate::context::Context;
 use crate::graph::Key;
 use crate::memory::Memory;
 use crate::metrics::{Outcome, of_kind};
-use crate::object::{Object, now};
+use crate::object::Object;
 
 use act::{Round, Step};
 use resolve::{Inputs, Resolved};
@@ -80,7 +80,8 @@ async fn turn(cx: Arc<Context>, kind: Arc<dyn Kind>, object: Arc<DynamicObject>)
         Err(error) => {
             tracing::warn!(%error, "the API server stands in the way; trying again");
             job.memory.failures += 1;
-            let wait = schedule::backoff(resource::Class::Transient, job.memory.failures, rand::random());
+            let wait =
+                schedule::backoff(resource::Class::Transient, job.memory.failures, cx.options.clock.jitter());
             ("ClusterError", Next::After(cx.scaled(wait)))
         }
     };
@@ -99,6 +100,8 @@ struct Job<'a> {
     cx: &'a Arc<Context>,
     kind: &'a Arc<dyn Kind>,
     object: DynamicObject,
+    /// Of the spec that is acted on: a write of ours may bring back a newer object.
+    generation: i64,
     key: Key,
     record: Record,
     ownership: Ownership,
@@ -129,6 +132,7 @@ impl<'a> Job<'a> {
         Self {
             cx,
             kind,
+            generation: object.generation(),
             object,
             key,
             record,
@@ -192,6 +196,7 @@ impl<'a> Job<'a> {
             Err(message) => return self.report(Verdict::stalled(message), None, Next::OnChange).await,
         };
         for step in 0..STEPS {
+            self.generation = self.object.generation();
             let inputs = match self.resolve() {
                 Ok(Resolved::Ready(inputs)) => inputs,
                 Ok(Resolved::Waiting(message)) => {
@@ -252,6 +257,7 @@ impl<'a> Job<'a> {
             Err(Ok(_)) if self.allowed().release => return self.leave_in_aws().await,
             Err(verdict) => return self.retry(verdict).await,
         };
+        self.generation = self.object.generation();
         let mut inputs = self.last_inputs();
         // Nothing is sent any more, but AWS's words may still quote them.
         if let Ok(Read::Done) = self.read_secrets(&mut inputs).await? {
@@ -289,7 +295,7 @@ impl<'a> Job<'a> {
             sights,
             difference,
             protection: &|role| self.kind.protection(role, Some(&inputs.spec)),
-            now: now(),
+            now: self.cx.now(),
             settle: self.cx.scaled(schedule::SETTLE),
             allowed: self.allowed(),
         })
@@ -340,7 +346,7 @@ impl<'a> Job<'a> {
         let unchanged = self.object.is_ready() && self.record.inputs == inputs.hash && inputs.held.is_empty();
         let last = self.record.last_sync.filter(|_| unchanged)?;
         let due = schedule::next_check(last, interval, self.meta().reads, &self.ownership.uid);
-        Duration::try_from(due.duration_since(now())).ok().filter(|wait| !wait.is_zero())
+        Duration::try_from(due.duration_since(self.cx.now())).ok().filter(|wait| !wait.is_zero())
     }
 
     /// A check of an unchanged object that costs calls of its own.
@@ -401,7 +407,7 @@ impl<'a> Job<'a> {
         if condition::find(before, "Paused").is_some() == paused {
             return Ok(());
         }
-        let conditions = condition::with_paused(before, paused, self.object.generation(), now());
+        let conditions = condition::with_paused(before, paused, self.object.generation(), self.cx.now());
         self.write_status(json!({"conditions": conditions})).await
     }
 

@@ -13,7 +13,7 @@ use super::{Ended, Inputs, Job, Next, secrets};
 use crate::cluster::ClusterError;
 use crate::events::Happening;
 use crate::metrics::of_kind;
-use crate::object::{Object, now};
+use crate::object::Object;
 
 /// What failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +34,7 @@ impl Job<'_> {
         corrections: Value,
         interval: Duration,
     ) -> Result<Ended, ClusterError> {
-        let time = now();
+        let time = self.cx.now();
         self.memory.failures = 0;
         self.memory.failing_since = None;
         self.memory.last_event.clear();
@@ -51,7 +51,7 @@ impl Job<'_> {
         status.insert("sync".to_owned(), json!({"inputs": inputs.hash, "corrections": corrections}));
         self.write_changed(status).await?;
         let due = schedule::next_check(time, interval, self.meta().reads, &self.ownership.uid);
-        let wait = Duration::try_from(due.duration_since(now())).unwrap_or(interval);
+        let wait = Duration::try_from(due.duration_since(self.cx.now())).unwrap_or(interval);
         Ok(("Synced", Next::After(wait)))
     }
 
@@ -158,18 +158,19 @@ impl Job<'_> {
     }
 
     fn failing_for(&self) -> Duration {
-        let since = self.memory.failing_since.unwrap_or_else(now);
-        Duration::try_from(now().duration_since(since)).unwrap_or_default()
+        let since = self.memory.failing_since.unwrap_or_else(|| self.cx.now());
+        Duration::try_from(self.cx.now().duration_since(since)).unwrap_or_default()
     }
 
     /// In sync, and checked within the last two intervals.
     fn is_fresh(&self) -> bool {
         let interval = self.interval().unwrap_or(self.cx.options.drift_interval);
-        self.object.is_ready() && self.record.last_sync.is_some_and(|last| now() < last + interval * 2)
+        self.object.is_ready()
+            && self.record.last_sync.is_some_and(|last| self.cx.now() < last + interval * 2)
     }
 
     pub(super) fn status(&self, verdict: &Verdict, live: Option<&Live>) -> Map<String, Value> {
-        let generation = self.object.generation();
+        let generation = self.generation;
         let before = &self.object.status()["conditions"];
         let mut status = Map::new();
         if let Some(live) = live {
@@ -183,7 +184,7 @@ impl Job<'_> {
             let place = json!({"accountId": creation.account_id, "region": creation.region});
             status.insert("awsProvider".to_owned(), place);
         }
-        status.insert("conditions".to_owned(), conditions(before, verdict, false, generation, now()));
+        status.insert("conditions".to_owned(), conditions(before, verdict, false, generation, self.cx.now()));
         status.insert("observedGeneration".to_owned(), json!(generation));
         status
     }

@@ -18,7 +18,7 @@ use tokio::sync::{AcquireError, OwnedSemaphorePermit};
 use super::{Answered, Inputs, Job};
 use crate::cluster::{ClusterError, kept};
 use crate::context::Context;
-use crate::object::{Object, now};
+use crate::object::Object;
 
 /// One of the workers. An error: the engine is being torn down.
 type Worker = std::result::Result<OwnedSemaphorePermit, AcquireError>;
@@ -35,15 +35,15 @@ impl Job<'_> {
     ) -> std::result::Result<bool, ClusterError> {
         if self.record.creation(role).is_none() {
             let live = self.cx.cluster.refresh(self.meta(), &self.object).await?;
-            let same = live.generation() == self.object.generation()
-                && live.is_deleting() == self.object.is_deleting();
+            let same =
+                live.generation() == self.generation && live.is_deleting() == self.object.is_deleting();
             let blank = live.record().is_ok_and(|record| record.creation(role).is_none());
             self.took(live);
             if !same || !blank {
                 return Ok(false);
             }
         }
-        let started_at = now();
+        let started_at = self.cx.now();
         let creation = Creation {
             token: Creation::token_of(&self.ownership.uid, role, attempt),
             started_at,
@@ -82,7 +82,7 @@ impl Job<'_> {
         if !is_kept {
             return Err(ClusterError::Pruned("creation"));
         }
-        let took = Duration::try_from(now().duration_since(started_at)).unwrap_or_default();
+        let took = Duration::try_from(self.cx.now().duration_since(started_at)).unwrap_or_default();
         if self.kind.protection(role, Some(&inputs.spec)) == Protection::None
             && took > self.cx.scaled(SETTLE) / 2
         {
@@ -111,17 +111,19 @@ impl Job<'_> {
         let (kind, call, spec, made) =
             (self.kind.clone(), call.clone(), inputs.spec.clone(), self.record.made());
         let (cx, object) = (self.cx.clone(), self.object.clone());
-        let hides_the_first = self.hides_the_first(role, inputs);
+        // What AWS refuses now says nothing of an earlier transmission: that one may have been done.
+        let is_resent = self.record.creation(role).is_some_and(|creation| creation.since.is_some());
         let (answer, written) = self
             .detached(async move {
                 let _worker = worker;
                 let answer = kind.create(&call, role, &spec, &made).await;
                 // The call may have waited for its turn: reads may lag from now on, not from the intent.
                 let outcome = match &answer {
-                    Ok(created) => json!({"id": created.id, "startedAt": now()}),
+                    Ok(created) => json!({"id": created.id, "startedAt": cx.now()}),
                     Err(error) if error.class == Class::Fenced => return (answer, None),
-                    Err(error) if error.class.is_definite() && !hides_the_first => json!({"refused": true}),
-                    Err(_) => json!({"startedAt": now()}),
+                    Err(error) if error.class.is_definite() && is_resent => return (answer, None),
+                    Err(error) if error.class.is_definite() => json!({"refused": true}),
+                    Err(_) => json!({"startedAt": cx.now()}),
                 };
                 let status = json!({"creation": {role.0: outcome}});
                 (answer, Some(persist(&cx, kind.meta(), &object, &status).await))
@@ -162,13 +164,6 @@ impl Job<'_> {
             self.took(written?);
         }
         Ok(())
-    }
-
-    /// Whether a refusal says nothing of what an earlier transmission of the attempt has made, and only
-    /// its token leads to that.
-    fn hides_the_first(&self, role: Role, inputs: &Inputs) -> bool {
-        let is_resent = self.record.creation(role).is_some_and(|creation| creation.since.is_some());
-        is_resent && matches!(self.kind.protection(role, Some(&inputs.spec)), Protection::TokenFor(_))
     }
 
     /// Sends the create call of an attempt once more, to learn what it has made.
@@ -219,7 +214,7 @@ impl Job<'_> {
             (Ground::Recovered, Some(creation)) => creation.clone(),
             (_, before) => Creation {
                 token: String::new(),
-                started_at: now(),
+                started_at: self.cx.now(),
                 attempt: before.map(|creation| creation.attempt).unwrap_or_default(),
                 refused: false,
                 account_id: call.scope.account_id.clone(),

@@ -1,0 +1,9 @@
+//! A model of the Kubernetes API server.
+
+mod objects;
+mod request;
+mod server;
+mod watch;
+
+pub use objects::{Key, Refusal, Store};
+pub use server::{client, wall};

@@ -1,0 +1,9 @@
+//! A model of AWS.
+
+mod call;
+mod resources;
+mod verbs;
+
+pub use call::{Asked, Caller};
+pub use resources::{Cloud, Request, Resource, Stage};
+pub use verbs::Order;

@@ -1,0 +1,158 @@
+//! What must be true after every single effect of the engine.
+
+use engine::FINALIZER;
+use resource::record::{Creation, Record};
+use resource::{Call, Protection, Role};
+use serde_json::Value;
+
+use crate::api::Key;
+use crate::cloud::{Caller, Resource, Stage};
+use crate::kinds::shape_of;
+use crate::secrets::CANARY;
+use crate::settled;
+use crate::world::State;
+
+/// An intent stands in the status before AWS is asked to create anything, and with the token that is sent.
+pub fn before_create(state: &mut State, caller: &Caller, call: &Call) {
+    let Some((key, object)) = state.api.by_uid(&caller.uid) else {
+        let what = format!("{} is made, but its object does not exist any more", caller.object);
+        return state.violate(what);
+    };
+    let shape = shape_of(&key.plural);
+    let record = Record::of(&object["status"]).unwrap_or_default();
+    let intent = record.creation(caller.role).filter(|creation| creation.id.is_none());
+    let violation = match intent {
+        None => Some(format!("{} is made without an intent in its status", caller.object)),
+        Some(Creation { token, .. })
+            if shape.is_some_and(|shape| shape.protection(caller.role) == Protection::Token)
+                && call.token.as_ref() != Some(token) =>
+        {
+            Some(format!("{} is made with another token than its status holds", caller.object))
+        }
+        Some(_) => None,
+    };
+    violation.into_iter().for_each(|what| state.violate(what));
+}
+
+/// There is at most one resource for an object and role.
+pub fn created(state: &mut State, caller: &Caller) {
+    let alive: Vec<_> = state.cloud.alive_of(&caller.uid, caller.role).map(str::to_owned).collect();
+    if alive.len() > 1 {
+        let ids = alive.join(" and ");
+        state.violate(format!("{} has two AWS resources as its {}: {ids}", caller.object, caller.role.0));
+    }
+}
+
+/// Nothing is done to what belongs to another object that exists.
+pub fn owned(state: &mut State, caller: &Caller, found: &Resource, verb: &str) {
+    let Some(owner) = found.tags.get(resource::tags::UID_TAG).filter(|owner| **owner != caller.uid) else {
+        return;
+    };
+    if state.api.by_uid(owner).is_some() {
+        state.violate(format!(
+            "{verb} of {}, which belongs to {owner}, on behalf of {}",
+            found.id, caller.uid
+        ));
+    }
+}
+
+/// A change changes something, as far as AWS's last answer tells.
+pub fn updates(state: &mut State, caller: &Caller, before: &Resource, after: &Resource) {
+    owned(state, caller, before, "Update");
+    let is_same =
+        before.settings == after.settings && before.tags == after.tags && before.password == after.password;
+    let was_shown =
+        before.shown.as_ref().is_some_and(|shown| shown.settings == before.settings && shown.tags == before.tags);
+    // Nobody can read a password: started anew, the engine may send one again.
+    let was_shown = was_shown && (before.password_told || !after.password_told);
+    if is_same && was_shown {
+        state.violate(format!("{} is changed, but nothing differs", before.id));
+    }
+}
+
+/// Only what nobody wants any more is deleted, and nothing that existed before.
+pub fn deletes(state: &mut State, caller: &Caller, found: &Resource) {
+    owned(state, caller, found, "Delete");
+    let object = state.api.by_uid(&caller.uid).map(|(_, object)| object);
+    let is_wanted = object.is_some_and(|object| object["metadata"]["deletionTimestamp"].is_null());
+    let is_adopted = object.is_some_and(|object| object["status"]["adopted"] == true);
+    if is_wanted && found.stage != Stage::Failed {
+        state.violate(format!("{} is deleted, but {} is wanted", found.id, caller.object));
+    } else if is_adopted {
+        state.violate(format!("{} is deleted, but it existed before {}", found.id, caller.object));
+    }
+}
+
+/// A write of the engine's to the cluster.
+pub fn written(state: &mut State, key: &Key, before: Option<&Value>, body: &Value) {
+    if key.plural != "secrets" && body.to_string().contains(CANARY) {
+        state.violate(format!("a secret stands in a write to {key}"));
+    }
+    let (Some(before), Some(_)) = (before, shape_of(&key.plural)) else { return };
+    let after = state.api.get(key).cloned();
+    if has_finalizer(before) && !after.as_ref().is_some_and(has_finalizer) {
+        return let_go(state, key, before);
+    }
+    let Some(after) = after else { return };
+    kept(state, key, before, &after);
+    if !body["status"]["lastSyncTime"].is_null() {
+        told_in_sync(state, key, &after);
+    }
+}
+
+fn has_finalizer(object: &Value) -> bool {
+    object["metadata"]["finalizers"].as_array().into_iter().flatten().any(|one| one == FINALIZER)
+}
+
+/// The finalizer goes when nothing of the object's lives in AWS, or when it is to stay there.
+fn let_go(state: &mut State, key: &Key, before: &Value) {
+    let uid = before["metadata"]["uid"].as_str().unwrap_or_default();
+    let annotations = &before["metadata"]["annotations"];
+    let is_to_stay =
+        annotations["aws.konfig.io/deletion-policy"] == "abandon" || before["status"]["adopted"] == true;
+    if is_to_stay {
+        state.cloud.resources.values_mut().filter(|one| one.is_of(uid)).for_each(|one| one.released = true);
+        return;
+    }
+    let left = state.cloud.resources.values().find(|one| one.is_of(uid) && !one.released);
+    let left = left.map(|one| one.id.clone()).or_else(|| {
+        let roles = shape_of(&key.plural).into_iter().flat_map(|shape| shape.roles);
+        roles.flat_map(|(role, ..)| state.cloud.alive_of(uid, *role)).next().map(str::to_owned)
+    });
+    if let Some(left) = left {
+        state.violate(format!("the finalizer of {key} goes, but {left} lives"));
+    }
+}
+
+/// An id that was recorded stays until what it names is gone.
+fn kept(state: &mut State, key: &Key, before: &Value, after: &Value) {
+    let roles = before["status"]["creation"].as_object().into_iter().flatten();
+    let ids = roles.filter_map(|(role, creation)| Some((role, creation["id"].as_str()?)));
+    let lost = ids.filter(|(role, id)| {
+        let lives = state.cloud.resources.get(*id).is_some_and(|one| one.is_alive() && !one.released);
+        lives && after["status"]["creation"][role.as_str()]["id"] != **id
+    });
+    if let Some((_, id)) = lost.last() {
+        let what = format!("the status of {key} loses {id}, which lives");
+        state.violate(what);
+    }
+}
+
+/// What is said to be in sync is as the spec says; unless somebody meddled since AWS was read.
+fn told_in_sync(state: &mut State, key: &Key, after: &Value) {
+    let Some(id) = after["status"]["creation"][Role::MAIN.0]["id"].as_str() else { return };
+    if after["metadata"]["generation"] != after["status"]["observedGeneration"]
+        || state.cloud.meddled.contains(id)
+    {
+        return;
+    }
+    let Some(found) = state.cloud.resources.get(id) else {
+        return state.violate(format!("{key} is said to be in sync, but there is no {id}"));
+    };
+    if found.shown.as_ref().is_some_and(|shown| shown.at < found.meddled) {
+        return;
+    }
+    if let Some(difference) = settled::setting_that_differs(after, found) {
+        state.violate(format!("{key} is said to be in sync, but {difference}"));
+    }
+}

@@ -1,0 +1,26 @@
+//! Thousands of schedules: the real engine on a model of the cluster and of AWS, with a seed.
+//!
+//! Time is paused and passes as fast as it is waited for; what goes wrong follows from the seed. After every
+//! effect of the engine the [`invariants`] are looked at, and at the end of a run whether the world has
+//! [`settled`]. A run is led by [`run()`].
+
+mod api;
+mod chance;
+mod cloud;
+mod invariants;
+mod kinds;
+mod rest;
+mod run;
+mod script;
+mod secrets;
+mod seeds;
+mod settled;
+mod time;
+mod trace;
+mod user;
+mod weather;
+mod world;
+
+pub use run::{Outcome, run};
+pub use seeds::{Failure, check, search};
+pub use trace::Trace;

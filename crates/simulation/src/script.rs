@@ -1,0 +1,96 @@
+//! What people and chance do in a run: a script that follows from the seed.
+
+use std::time::Duration;
+
+use crate::chance::{Chance, Dice};
+use crate::kinds::SHAPES;
+use crate::weather::Weather;
+
+/// An object of the script.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Actor {
+    /// Its kind, by its place among the shapes.
+    pub shape: usize,
+    /// Its name.
+    pub name: &'static str,
+}
+
+/// One step.
+#[derive(Clone, Debug)]
+pub enum Action {
+    /// An object is made, or changed if it is there.
+    Apply(Actor, u64),
+    /// What cannot be changed is changed.
+    ChangeFixed(Actor, u64),
+    /// An annotation is set or taken away.
+    Annotate(Actor, &'static str, Option<&'static str>),
+    /// An object is deleted.
+    Delete(Actor),
+    /// Somebody changes what is in AWS.
+    Drift(Actor, u64),
+    /// Somebody deletes it in AWS.
+    DeleteInAws(Actor),
+    /// Somebody makes, in AWS, what a policy of this name would be.
+    MakeInAws(&'static str),
+    /// A Secret gets another value.
+    ChangeSecret(&'static str, u64),
+    /// What goes wrong from now on.
+    Weather(Weather),
+    /// The engine crashes before or after the effect that comes after so many others.
+    Crash(u64, bool),
+    /// The engine is stopped in good order, and started again.
+    Restart,
+    /// The clock on the wall is set forward, or back.
+    SetClock(i64),
+}
+
+/// A step, and the pause before it.
+pub type Step = (Duration, Action);
+
+/// The script of a seed.
+pub fn script(seed: u64) -> Vec<Step> {
+    let chance = Chance::new(seed);
+    let length = chance.once("length of the script").within(8..45);
+    (0..length).map(|number| step(&mut chance.once(&format!("step {number}")))).collect()
+}
+
+const NAMES: &[&str] = &["a", "b"];
+
+fn step(dice: &mut Dice) -> Step {
+    let pause = match dice.within(0..10) {
+        0..4 => dice.millis(0..800),
+        4..8 => dice.millis(800..30_000),
+        _ => dice.millis(30_000..700_000),
+    };
+    (pause, action(dice))
+}
+
+fn action(dice: &mut Dice) -> Action {
+    type Make = fn(&mut Dice, Actor) -> Action;
+    let choices: [(u64, Make); 12] = [
+        (36, |dice, actor| Action::Apply(actor, dice.within(0..1000))),
+        (2, |dice, actor| Action::ChangeFixed(actor, dice.within(0..4))),
+        (5, |dice, actor| {
+            let (key, value) = *dice.one_of(&[
+                ("paused", Some("true")),
+                ("paused", None),
+                ("reconcile", Some("now")),
+                ("deletion-policy", Some("abandon")),
+                ("deletion-policy", None),
+            ]);
+            Action::Annotate(actor, key, value)
+        }),
+        (12, |_, actor| Action::Delete(actor)),
+        (6, |dice, actor| Action::Drift(actor, dice.within(0..4))),
+        (5, |_, actor| Action::DeleteInAws(actor)),
+        (2, |_, actor| Action::MakeInAws(actor.name)),
+        (5, |dice, actor| Action::ChangeSecret(actor.name, dice.within(0..6))),
+        (8, |dice, _| Action::Weather(Weather::of(dice))),
+        (12, |dice, _| Action::Crash(dice.within(0..8), dice.percent(50))),
+        (3, |_, _| Action::Restart),
+        (3, |dice, _| Action::SetClock(*dice.one_of(&[-600_000, -30_000, 1_000, 20_000]))),
+    ];
+    let make = dice.weighted(&choices);
+    let actor = Actor { shape: dice.within(0..SHAPES.len() as u64) as usize, name: *dice.one_of(NAMES) };
+    make(dice, actor)
+}

@@ -1,0 +1,180 @@
+//! What people do in the cluster and in AWS.
+
+use std::time::Duration;
+
+use engine::GROUP;
+use resource::tags::UID_TAG;
+use resource::{Role, Tags};
+use serde_json::{Map, Value, json};
+
+use crate::api::{Key, wall};
+use crate::cloud::{Resource, Stage};
+use crate::kinds::{SHAPES, Shape};
+use crate::script::{Action, Actor};
+use crate::secrets;
+use crate::world::{State, Trap, World};
+
+impl Actor {
+    /// Its kind.
+    pub fn shape(self) -> &'static Shape {
+        &SHAPES[self.shape]
+    }
+
+    /// Its key.
+    pub fn key(self) -> Key {
+        key(self.shape(), self.name)
+    }
+}
+
+fn key(shape: &Shape, name: &str) -> Key {
+    Key { plural: shape.meta.plural.to_owned(), namespace: "default".to_owned(), name: name.to_owned() }
+}
+
+/// Installs the CRDs.
+pub fn install(world: &World) {
+    let time = wall(world);
+    for shape in SHAPES {
+        let name = format!("{}.{GROUP}", shape.meta.plural);
+        let key = Key { plural: "customresourcedefinitions".to_owned(), namespace: String::new(), name };
+        let crd = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {}});
+        // The cluster is empty.
+        let _ = world.state().api.create(key, crd, Duration::ZERO, &time);
+    }
+}
+
+/// Does it. Whether the engine goes on.
+pub fn act(world: &World, action: &Action) -> bool {
+    world.note(format!("{action:?}"));
+    let (at, time) = (world.time.elapsed(), wall(world));
+    let mut state = world.state();
+    let state = &mut *state;
+    state.cloud.advance(at);
+    match *action {
+        Action::Apply(actor, number) => apply(state, actor, number, at, &time),
+        Action::ChangeFixed(actor, size) => merge(state, &actor.key(), &json!({"spec": {"size": size}}), at),
+        Action::Annotate(actor, name, value) => annotate(state, &actor.key(), name, value, at),
+        Action::Delete(actor) => delete(state, &actor.key(), at, &time),
+        Action::Drift(actor, number) => drift(state, actor, number, at),
+        Action::DeleteInAws(actor) => delete_in_aws(state, actor),
+        Action::MakeInAws(name) => make_in_aws(state, name, at),
+        Action::ChangeSecret(name, number) => secrets::change(state, name, number, at, &time),
+        Action::Weather(weather) => state.weather = weather,
+        Action::Crash(left, after) => state.trap = Some(Trap { left, after }),
+        Action::Restart => return false,
+        Action::SetClock(millis) => world.time.set_forward(millis),
+    }
+    true
+}
+
+/// Makes an object, or changes some of it.
+fn apply(state: &mut State, actor: Actor, number: u64, at: Duration, time: &str) {
+    let (shape, key) = (actor.shape(), actor.key());
+    let modes = [json!("plain"), json!("fast"), json!("slow"), Value::Null];
+    let mut spec = json!({
+        "mode": modes[(number % 4) as usize],
+        "note": if number % 3 == 0 { Value::Null } else { json!(format!("note {}", number % 5)) },
+        "tags": {"team": if number % 7 < 4 { json!(format!("team {}", number % 3)) } else { Value::Null }},
+    });
+    if state.api.get(&key).is_some() {
+        return merge(state, &key, &json!({"spec": spec}), at);
+    }
+    spec["size"] = json!(1);
+    if shape.named {
+        spec["name"] = json!(actor.name);
+    }
+    if shape.in_network {
+        spec["networkRef"] = json!({"name": if number % 2 == 0 { "a" } else { "b" }});
+    }
+    if shape.has_password {
+        spec["passwordRef"] = json!({"name": secrets::key_of(actor.name).name, "key": "password"});
+    }
+    make(state, shape, actor.name, &spec, at, time);
+}
+
+/// Makes an object.
+pub fn make(state: &mut State, shape: &Shape, name: &str, spec: &Value, at: Duration, time: &str) {
+    let object = json!({
+        "apiVersion": format!("{GROUP}/{}", engine::VERSION), "kind": shape.meta.kind,
+        "metadata": {}, "spec": without_nulls(spec), "status": {"observedGeneration": -1},
+    });
+    // If it is there, it stays as it is.
+    let _ = state.api.create(key(shape, name), object, at, time);
+}
+
+fn without_nulls(value: &Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let set = fields.iter().filter(|(_, value)| !value.is_null());
+            set.map(|(field, value)| (field.clone(), without_nulls(value))).collect::<Map<_, _>>().into()
+        }
+        other => other.clone(),
+    }
+}
+
+/// Changes an object, if it is there.
+pub fn merge(state: &mut State, key: &Key, patch: &Value, at: Duration) {
+    let _ = state.api.patch(key, patch, false, at);
+}
+
+/// Sets or takes away an annotation of ours.
+pub fn annotate(state: &mut State, key: &Key, name: &str, value: Option<&str>, at: Duration) {
+    let annotations = json!({format!("aws.konfig.io/{name}"): value});
+    merge(state, key, &json!({"metadata": {"annotations": annotations}}), at);
+}
+
+/// Deletes an object, if it is there.
+pub fn delete(state: &mut State, key: &Key, at: Duration, time: &str) {
+    let _ = state.api.delete(key, at, time);
+}
+
+/// The main resource of an object in AWS.
+fn resource_of<'a>(state: &'a mut State, actor: Actor) -> Option<&'a mut Resource> {
+    let uid = state.api.get(&actor.key())?["metadata"]["uid"].as_str()?.to_owned();
+    state.cloud.resources.values_mut().find(|one| one.role == Role::MAIN && one.is_of(&uid) && one.is_alive())
+}
+
+fn drift(state: &mut State, actor: Actor, number: u64, at: Duration) {
+    let Some(found) = resource_of(state, actor) else { return };
+    found.meddled = at;
+    match number {
+        0 => drop(found.settings.insert("mode".to_owned(), json!("drifted"))),
+        1 => drop(found.tags.insert("foreign".to_owned(), "tag".to_owned())),
+        2 => drop(found.tags.remove(UID_TAG)),
+        _ => drop(found.settings.insert("note".to_owned(), json!("drifted"))),
+    }
+}
+
+fn delete_in_aws(state: &mut State, actor: Actor) {
+    let Some(id) = resource_of(state, actor).map(|found| found.id.clone()) else { return };
+    if state.cloud.users(&id).is_empty() {
+        state.cloud.resources.remove(&id);
+        state.cloud.meddled.insert(id);
+    }
+}
+
+fn make_in_aws(state: &mut State, name: &str, at: Duration) {
+    let Some(shape) = SHAPES.iter().find(|shape| shape.meta.kind == "Policy") else { return };
+    let mut resources = state.cloud.resources.values();
+    let is_taken = resources.any(|one| one.kind == shape.meta.kind && one.name() == Some(name));
+    if is_taken {
+        return;
+    }
+    let settings = json!({"name": name, "size": 1, "mode": "foreign"});
+    let id = format!("policy-{name}-foreign-{}", at.as_millis());
+    let resource = Resource {
+        id: id.clone(),
+        kind: shape.meta.kind,
+        role: Role::MAIN,
+        settings: settings.as_object().cloned().unwrap_or_default(),
+        tags: Tags::from([("foreign".to_owned(), "made".to_owned())]),
+        password: None,
+        password_told: false,
+        stage: Stage::Ready,
+        visible: at,
+        made_for: String::new(),
+        released: false,
+        meddled: at,
+        shown: None,
+    };
+    state.cloud.resources.insert(id, resource);
+}
