@@ -4,7 +4,7 @@ export KONFIG_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/konfig-konector
 # Outside the checkout, so that a fresh clone need not build the AWS SDK again.
 export CARGO_TARGET_DIR ?= $(KONFIG_CACHE)/target
 
-.PHONY: demo test check prepare unit integration generate
+.PHONY: demo faults test check prepare unit integration generate
 
 ## A running operator on this machine, from nothing; ARGS=--once takes it all down again.
 demo:
@@ -16,6 +16,11 @@ demo:
 
 ## All tests.
 test: check unit integration
+
+## Every fault around the operator as a process; a line as each is over. `make test` runs a sample.
+faults: prepare
+	cargo build --locked --package konfig
+	cargo test --locked --package lab --test faults -- --include-ignored --nocapture
 
 ## Formatting, lints, licences, duplicate dependencies.
 check:
