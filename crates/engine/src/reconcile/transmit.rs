@@ -108,6 +108,7 @@ impl Job<'_> {
         inputs: &Inputs,
         worker: Worker,
     ) -> Answered<Created> {
+        self.remember_carried(inputs);
         let (kind, call, spec, made) =
             (self.kind.clone(), call.clone(), inputs.spec.clone(), self.record.made());
         let (cx, object) = (self.cx.clone(), self.object.clone());
