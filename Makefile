@@ -4,7 +4,7 @@ export KONFIG_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/konfig-konector
 # Outside the checkout, so that a fresh clone need not build the AWS SDK again.
 export CARGO_TARGET_DIR ?= $(KONFIG_CACHE)/target
 
-.PHONY: demo test check prepare unit integration generate
+.PHONY: demo bench faults test check prepare unit integration generate
 
 ## A running operator on this machine, from nothing; ARGS=--once takes it all down again.
 demo:
@@ -14,8 +14,21 @@ demo:
 	@cargo build --locked --package lab --bin demo
 	@cargo run --locked --quiet --package lab --bin demo -- $(ARGS)
 
+## What the operator costs as objects grow; ARGS="buckets-1000 path" chooses. Some 45 minutes for all.
+bench:
+	@tools/prepare control-plane/build
+	@echo '  … Operator, optimised              the AWS SDKs take some 12 minutes on 2 cores, once'
+	@cargo build --locked --profile load --package konfig
+	@cargo build --locked --profile load --package lab --bin bench
+	@cargo run --locked --quiet --profile load --package lab --bin bench -- $(ARGS)
+
 ## All tests.
 test: check unit integration
+
+## Every fault around the operator as a process; a line as each is over. `make test` runs a sample.
+faults: prepare
+	cargo build --locked --package konfig
+	cargo test --locked --package lab --test faults -- --include-ignored --nocapture
 
 ## Formatting, lints, licences, duplicate dependencies.
 check:

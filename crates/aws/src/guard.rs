@@ -118,7 +118,9 @@ impl Intercept for Guard {
     ) -> Result<(), BoxError> {
         let (service, operation) = names(cfg)?;
         let partition = RetryPartition::new(format!("{service}/{}/{}", self.account_id, self.region));
-        let once = changes_aws(operation).then(|| no_more_attempts(cfg));
+        // In the standard mode: the SDK's rate limiter would hold a create call back after its intent.
+        // Changes are paced by the engine, before it.
+        let once = changes_aws(operation).then(|| RetryConfig::standard().with_max_attempts(1));
         let state = cfg.interceptor_state();
         state.store_put(partition);
         if let Some(once) = once {

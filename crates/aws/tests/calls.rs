@@ -146,6 +146,19 @@ async fn a_throttled_change_is_not_sent_again_either() {
     assert_eq!(server.count("AssumeRole"), 1);
 }
 
+/// The engine paces changes before it writes that it makes them; after that nothing holds them back.
+#[tokio::test]
+async fn a_change_is_sent_at_once_however_many_were_throttled() {
+    let server = Server::start(|_| refusal(400, "Throttling", "slow down")).await;
+    let bench = Bench::at(&server.endpoint).await;
+    let start = std::time::Instant::now();
+    for _ in 0..10 {
+        bench.change().await.unwrap_err();
+    }
+    assert_eq!(server.count("AssumeRole"), 10);
+    assert!(start.elapsed() < std::time::Duration::from_secs(5), "held back: {:?}", start.elapsed());
+}
+
 #[tokio::test]
 async fn a_throttled_read_is_left_to_the_engine() {
     let server = Server::start(|_| refusal(400, "Throttling", "slow down")).await;

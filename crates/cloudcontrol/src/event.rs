@@ -60,6 +60,21 @@ fn permission(operation: &str) -> String {
     format!("cloudformation:{operation}")
 }
 
+/// The refusal of an update, with the properties in it of which AWS decides from case to case whether
+/// they can be changed.
+pub fn not_updatable(error: Error, conditional: Vec<&str>) -> Error {
+    if !error.code.starts_with("NotUpdatable") || conditional.is_empty() {
+        return error;
+    }
+    let message = format!(
+        "{}; AWS changes {} under conditions only: set it back to what AWS has, or delete this object and create it \
+         anew",
+        error.message,
+        conditional.join(", ")
+    );
+    Error { class: Class::Invalid, message, ..error }
+}
+
 fn failure(operation: &str, event: &ProgressEvent) -> Failure {
     let code = event.error_code().map(HandlerErrorCode::as_str).unwrap_or_default();
     let message = event.status_message().unwrap_or("AWS gives no reason").to_owned();

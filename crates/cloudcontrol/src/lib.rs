@@ -2,7 +2,10 @@
 
 mod compare;
 mod event;
+mod follow;
 mod patch;
+#[cfg(test)]
+mod properties;
 mod resource_kind;
 mod schema;
 mod tags;

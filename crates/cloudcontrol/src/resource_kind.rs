@@ -5,10 +5,8 @@ use std::time::Duration;
 
 use aws::Clients;
 use aws_sdk_cloudcontrol::Client;
-use aws_sdk_cloudcontrol::types::Operation;
 use resource::record::Made;
 use resource::schema::{external_id, free_form, immutable, rule, tags};
-use resource::tags::UID_TAG;
 use resource::{
     Call, Candidate, Changes, Class, Created, Deletion, Error, Live, Meta, Observed, Phase, Polling,
     Progress, Protection, Reads, Resource, Result, Role, Tags,
@@ -18,8 +16,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use serde_with::skip_serializing_none;
 
-use crate::compare::{as_desired, reported, without_nulls, written};
-use crate::event::{Progressed, answer, answer_or_absent, read};
+use crate::compare::{as_desired, depth, reported, without_nulls, written};
+use crate::event::{Progressed, answer, answer_or_absent, not_updatable, read};
 use crate::patch;
 use crate::schema::TypeSchema;
 use crate::tags as type_tags;
@@ -27,6 +25,8 @@ use crate::tags as type_tags;
 /// Any resource that CloudFormation has a type for.
 pub(crate) struct CloudControlResource(pub(crate) Clients<Client>);
 
+/// How deep a desired state may be nested: more than any type asks for.
+const DEEPEST: usize = 64;
 /// How long Cloud Control keeps a client token.
 const TOKEN_LIFETIME: Duration = Duration::from_secs(36 * 3600);
 /// What is recorded in place of the id while the request that creates it is under way.
@@ -35,8 +35,6 @@ const REQUEST: &str = "request:";
 const DESIRED: &str = "/desiredState";
 /// The codes that mean: there is no such resource.
 const ABSENT: &[&str] = &["ResourceNotFoundException"];
-/// The code that means: there is no such request, or it is too long ago.
-const FORGOTTEN: &[&str] = &["RequestTokenNotFoundException"];
 
 /// Any AWS resource, by its CloudFormation type: what AWS's own documentation says of the type's
 /// properties holds for desiredState.
@@ -50,19 +48,19 @@ pub(crate) struct Spec {
         "self.matches('^[A-Za-z0-9]{2,64}::[A-Za-z0-9]{2,64}::[A-Za-z0-9]{2,64}(::MODULE)?$')",
         "write the type as CloudFormation does, such as AWS::Logs::LogGroup",
     ))]
-    type_name: String,
+    pub(crate) type_name: String,
     /// The properties of the type. Only what is named here is compared with AWS and put right; what is
     /// taken out is taken out in AWS. {"$ref": {"kind": …, "name": …, "path": "status.arn"}} stands for a
     /// value of another object, {"$secret": {"name": …, "key": …}} for one from a Secret.
     #[schemars(transform = free_form)]
-    desired_state: Map<String, Value>,
+    pub(crate) desired_state: Map<String, Value>,
     /// The identifier of an existing resource to adopt, its parts joined by |.
     #[schemars(length(min = 1, max = 1024), transform = immutable, transform = external_id)]
-    identifier: Option<String>,
+    pub(crate) identifier: Option<String>,
     /// Tags of the resource, for types that take tags, beside those in desiredState. Tags that others put
     /// on it stay.
     #[schemars(transform = tags)]
-    tags: Option<Tags>,
+    pub(crate) tags: Option<Tags>,
 }
 
 /// What AWS tells of a resource.
@@ -71,12 +69,12 @@ pub(crate) struct Spec {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Status {
     /// The primary identifier, its parts joined by |.
-    identifier: Option<String>,
+    pub(crate) identifier: Option<String>,
     /// The token of the request under way.
-    request_token: Option<String>,
+    pub(crate) request_token: Option<String>,
     /// All that AWS reports of it, read-only properties too.
     #[schemars(transform = free_form)]
-    properties: Option<Map<String, Value>>,
+    pub(crate) properties: Option<Map<String, Value>>,
 }
 
 impl Resource for CloudControlResource {
@@ -124,7 +122,13 @@ impl Resource for CloudControlResource {
             let message = format!("desiredState.{name} of a {} is made by AWS: leave it out", spec.type_name);
             return Err(Error::invalid("desiredState", message));
         }
-        let Value::Object(mut desired) = without_nulls(Value::Object(spec.desired_state)) else {
+        let desired = Value::Object(spec.desired_state);
+        // What is deeper than can be read is cut off where it is read: it must not go to AWS.
+        if depth(&desired) > DEEPEST {
+            let message = format!("is nested more than {DEEPEST} levels deep; no type asks for that");
+            return Err(Error::invalid("spec.desiredState", message));
+        }
+        let Value::Object(mut desired) = without_nulls(desired) else {
             return Err(Error::invalid("desiredState", "must be a JSON object"));
         };
         let mut tags = type_tags::take(&schema, &mut desired)?;
@@ -223,7 +227,10 @@ impl Resource for CloudControlResource {
         }
         let update = self.0.get(&call.scope).await?.update_resource().type_name(&target.type_name);
         let update = update.identifier(id).patch_document(Value::Array(document).to_string());
-        let answer = answer(update.send().await)?;
+        let answer = answer(update.send().await).map_err(|error| {
+            let sent = changes.iter().filter_map(|change| change.path.strip_prefix(DESIRED));
+            not_updatable(error, schema.conditional(sent))
+        })?;
         progress("UpdateResource", read("UpdateResource", answer.progress_event()))
     }
 
@@ -264,7 +271,7 @@ impl Resource for CloudControlResource {
 }
 
 impl CloudControlResource {
-    async fn get(&self, call: &Call, type_name: &str, id: &str) -> Result<Option<Map<String, Value>>> {
+    pub(crate) async fn get(&self, call: &Call, type_name: &str, id: &str) -> Result<Option<Map<String, Value>>> {
         let get = self.0.get(&call.scope).await?.get_resource().type_name(type_name).identifier(id);
         let Some(answer) = answer_or_absent(get.send().await, ABSENT)? else { return Ok(None) };
         let text = answer.resource_description().and_then(|resource| resource.properties()).unwrap_or("{}");
@@ -287,92 +294,9 @@ impl CloudControlResource {
         }
         Ok(found)
     }
-
-    /// How a request goes, and whether it is a deletion; None where AWS no longer knows it.
-    async fn status(&self, call: &Call, token: &str) -> Result<Option<(Progressed, bool)>> {
-        let client = self.0.get(&call.scope).await?;
-        let status = client.get_resource_request_status().request_token(token);
-        let Some(answer) = answer_or_absent(status.send().await, FORGOTTEN)? else { return Ok(None) };
-        let event = answer.progress_event();
-        let is_deletion = event.and_then(|event| event.operation()) == Some(&Operation::Delete);
-        let operation = event.and_then(|event| event.operation()).map_or("Request", Operation::as_str);
-        Ok(Some((read(operation, event), is_deletion)))
-    }
-
-    /// The request that creates it.
-    async fn follow_creation(
-        &self,
-        call: &Call,
-        token: &str,
-        spec: Option<&Spec>,
-    ) -> Result<Observed<Spec, Status>> {
-        let Some((progressed, _)) = self.status(call, token).await? else { return Ok(Observed::Forgotten) };
-        Ok(match progressed {
-            Progressed::Running(_) => {
-                under_way(call, None, token, spec, Phase::Busy("AWS is creating it".to_owned()))?
-            }
-            Progressed::Done(id) => Observed::Became(id),
-            Progressed::Failed(failure) => match self.left_behind(call, failure.identifier, spec).await? {
-                Some(id) => Observed::Became(id),
-                None => Observed::Refused(failure.error),
-            },
-        })
-    }
-
-    /// What a failed creation has left, where it is known to be ours: it is put right, not made again.
-    async fn left_behind(
-        &self,
-        call: &Call,
-        id: Option<String>,
-        spec: Option<&Spec>,
-    ) -> Result<Option<String>> {
-        let Some(id) = id else { return Ok(None) };
-        let type_name = type_name(call, spec)?;
-        let Some(properties) = self.get(call, &type_name, &id).await? else { return Ok(None) };
-        let tags = type_tags::read(&*schema_of(&type_name)?, &properties);
-        Ok((tags.get(UID_TAG) == Some(&call.ownership.uid)).then_some(id))
-    }
-
-    /// While it is updated, others still need what it shows.
-    async fn updating(
-        &self,
-        call: &Call,
-        id: &str,
-        token: &str,
-        spec: Option<&Spec>,
-    ) -> Result<Observed<Spec, Status>> {
-        let type_name = type_name(call, spec)?;
-        let Some(properties) = self.get(call, &type_name, id).await? else { return Ok(Observed::Absent) };
-        let mut live = live(call, &*schema_of(&type_name)?, &type_name, id, properties, spec);
-        live.status.request_token = Some(token.to_owned());
-        live.phase = Phase::Busy("AWS is updating it".to_owned());
-        Ok(live.into())
-    }
-
-    /// An update or a deletion; None once it has succeeded, or is forgotten: the resource itself tells
-    /// what came of it.
-    async fn follow_request(
-        &self,
-        call: &Call,
-        id: &str,
-        token: &str,
-        spec: Option<&Spec>,
-    ) -> Result<Option<Observed<Spec, Status>>> {
-        let Some((progressed, is_deletion)) = self.status(call, token).await? else { return Ok(None) };
-        Ok(match progressed {
-            Progressed::Running(_) if is_deletion => {
-                Some(under_way(call, Some(id), token, spec, Phase::Deleting)?)
-            }
-            Progressed::Running(_) => Some(self.updating(call, id, token, spec).await?),
-            // Gone already is what a deletion wants.
-            Progressed::Failed(failure) if is_deletion && failure.error.class == Class::NotFound => None,
-            Progressed::Failed(failure) => Some(Observed::Refused(failure.error)),
-            Progressed::Done(_) => None,
-        })
-    }
 }
 
-fn schema_of(type_name: &str) -> Result<Arc<TypeSchema>> {
+pub(crate) fn schema_of(type_name: &str) -> Result<Arc<TypeSchema>> {
     let refuse = |why: &str| Err(Error::invalid("typeName", format!("{type_name} {why}")));
     match TypeSchema::of(type_name) {
         None => refuse("is no type that CloudFormation has (or it is newer than this operator)"),
@@ -384,7 +308,7 @@ fn schema_of(type_name: &str) -> Result<Arc<TypeSchema>> {
 }
 
 /// The type, from the spec at hand or as it was last understood: it never changes.
-fn type_name(call: &Call, spec: Option<&Spec>) -> Result<String> {
+pub(crate) fn type_name(call: &Call, spec: Option<&Spec>) -> Result<String> {
     let last = || call.spec["typeName"].as_str().map(str::to_owned);
     let missing = || Error::invalid("typeName", "the spec names no type");
     spec.map(|spec| spec.type_name.clone()).or_else(last).ok_or_else(missing)
@@ -442,7 +366,7 @@ fn retag(schema: &TypeSchema, live: &Live<Spec, Status>, changes: &Changes) -> R
     ))
 }
 
-fn live(
+pub(crate) fn live(
     call: &Call,
     schema: &TypeSchema,
     type_name: &str,
@@ -473,27 +397,4 @@ fn live(
         phase: Phase::Ready,
         tags: held,
     }
-}
-
-/// While a request is under way, nothing else is known.
-fn under_way(
-    call: &Call,
-    id: Option<&str>,
-    token: &str,
-    spec: Option<&Spec>,
-    phase: Phase,
-) -> Result<Observed<Spec, Status>> {
-    let type_name = type_name(call, spec)?;
-    let desired_state = spec.map(|spec| spec.desired_state.clone()).unwrap_or_default();
-    let identifier = spec.and_then(|spec| spec.identifier.clone());
-    Ok(Observed::Live(Live {
-        spec: Spec { type_name, desired_state, identifier, tags: None },
-        status: Status {
-            identifier: id.map(str::to_owned),
-            request_token: Some(token.to_owned()),
-            properties: None,
-        },
-        phase,
-        tags: call.tags.clone(),
-    }))
 }

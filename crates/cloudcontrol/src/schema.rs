@@ -51,6 +51,11 @@ impl TypeSchema {
         self.is_create_only(pointer) || !self.handles("update")
     }
 
+    /// Those of these properties that AWS changes under conditions only.
+    pub fn conditional<'a>(&self, pointers: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+        pointers.filter(|pointer| self.lists("conditionalCreateOnlyProperties", pointer)).collect()
+    }
+
     /// Whether a property is written and never read back.
     pub fn is_write_only(&self, pointer: &str) -> bool {
         self.lists("writeOnlyProperties", pointer)

@@ -20,6 +20,7 @@ use crate::graph::{Graph, Key};
 use crate::memory::Memories;
 use crate::metrics::Metrics;
 use crate::object::api_resource;
+use crate::pace::Pace;
 use crate::secrets::Secrets;
 
 /// The accounts the operator works in.
@@ -75,6 +76,7 @@ pub(crate) struct Context {
     pub events: Events,
     pub metrics: Metrics,
     pub workers: Arc<Semaphore>,
+    pub pace: Pace,
     /// Turns for periodic checks that cost calls of their own: they leave room for what users change.
     pub checks: Semaphore,
     /// Turns true once every installed kind's objects are known: before, "missing" means nothing.

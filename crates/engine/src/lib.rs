@@ -13,6 +13,7 @@ mod lease;
 mod memory;
 mod metrics;
 mod object;
+mod pace;
 mod reconcile;
 mod run;
 mod secrets;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use parking_lot::Mutex;
+use resource::Secrets;
 use tokio::sync::Mutex as AsyncMutex;
 
 /// What is remembered of one object.
@@ -21,6 +22,8 @@ pub struct Memory {
     pub deleted: HashSet<String>,
     /// The fingerprints of the secrets that were sent, by path.
     pub sent: HashMap<String, String>,
+    /// The secrets that went to AWS since it was last in sync, by fingerprint.
+    pub carried: Secrets,
     /// The change that AWS was last asked for.
     pub asked: Asked,
     /// The paths that a request under way takes away.

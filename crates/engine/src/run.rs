@@ -22,6 +22,7 @@ use crate::graph::Graph;
 use crate::lease::{Fence, Leadership};
 use crate::memory::Memories;
 use crate::metrics::Metrics;
+use crate::pace::Pace;
 use crate::secrets::Secrets;
 
 /// Runs kinds against one cluster.
@@ -68,6 +69,7 @@ impl Engine {
             events: Events::new(client.clone()),
             metrics,
             workers: Arc::new(Semaphore::new(options.workers.max(1))),
+            pace: Pace::default(),
             checks: Semaphore::new(options.workers.max(1)),
             known: is_known,
             tasks: TaskTracker::new(),

@@ -45,6 +45,8 @@ impl std::error::Error for AwsError {}
 pub struct Boto {
     endpoint: String,
     region: String,
+    /// Another account than the operator's.
+    account: Option<String>,
     /// Services that are elsewhere.
     others: BTreeMap<String, String>,
 }
@@ -53,7 +55,7 @@ impl Boto {
     /// A client of the services at an endpoint, in [`REGION`].
     #[must_use]
     pub fn new(endpoint: impl Into<String>) -> Self {
-        Self { endpoint: endpoint.into(), region: REGION.to_owned(), others: BTreeMap::new() }
+        Self { endpoint: endpoint.into(), region: REGION.to_owned(), account: None, others: BTreeMap::new() }
     }
 
     /// The same, but one service is at another endpoint.
@@ -69,6 +71,12 @@ impl Boto {
         Self { region: region.to_owned(), ..self.clone() }
     }
 
+    /// The same endpoint as another account, on ministack: twelve digits.
+    #[must_use]
+    pub fn as_account(&self, account: &str) -> Self {
+        Self { account: Some(account.to_owned()), ..self.clone() }
+    }
+
     /// Calls an operation by its boto3 name, such as `describe_vpcs`. One attempt, no retries.
     ///
     /// # Panics
@@ -80,6 +88,7 @@ impl Boto {
             "params": params,
             "endpoint": self.others.get(service).unwrap_or(&self.endpoint),
             "region": self.region,
+            "account": self.account,
         });
         let helper = Helper::shared().await.expect("start boto3");
         let answer = tokio::task::spawn_blocking(move || helper.lock().call(&request));

@@ -1,4 +1,4 @@
-//! EKS clusters: slow to make, one update at a time, never down, and precious.
+//! EKS clusters: slow to make, one update at a time, never down, and held by their node groups.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::time::Duration;
@@ -167,17 +167,8 @@ async fn what_aws_fails_at_is_an_error_with_its_words() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn clusters_are_precious_and_their_node_groups_hold_them() -> Result<()> {
+async fn clusters_are_held_by_their_node_groups() -> Result<()> {
     let lived = Lived::new().await?;
-    let mark = lived.world.aws.mark();
-    lived.world.boto.call("eks", "delete_cluster", json!({"name": NAME})).await?;
-    lived.world.observe("EKSCluster", NAME, "lost").await?;
-    lived.until_error(&["aws.konfig.io/recreate"]).await?;
-    ensure!(lived.mutating_since(mark).is_empty(), "{}", lived.world.aws.table());
-    lived.world.annotate("EKSCluster", NAME, "recreate", json!("true")).await?;
-    lab::eventually(SOON, "the cluster to be made anew", async || Ok(lived.in_aws().await?)).await?;
-    lived.until_ready().await?;
-
     let group = json!({"clusterName": NAME, "nodegroupName": "blue", "subnets": ["subnet-1"],
         "nodeRole": "arn:aws:iam::000000000000:role/node"});
     lived.world.boto.call("eks", "create_nodegroup", group).await?;

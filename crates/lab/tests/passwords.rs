@@ -1,4 +1,5 @@
-//! A database's password: from its Secret into AWS, and nowhere else.
+//! A database's password: from its Secret into AWS, when it changes and only then. That it stands nowhere
+//! else is shown by the test `canary`.
 //!
 //! ministack takes any password and shows none, so rotation is shown by the recorded calls.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
@@ -18,10 +19,9 @@ use serde_json::{Value, json};
 
 const SOON: Duration = Duration::from_secs(30);
 
-/// Holds what URLs, XML and JSON write in another way.
-const FIRST: &str = "canary+1 %&\"<first";
-const SECOND: &str = "canary+2 %&\"<second";
-const THIRD: &str = "canary+3 %&\"<third";
+/// They hold what URLs, XML and JSON write in another way.
+const FIRST: &str = "one+1 %&\"<first";
+const SECOND: &str = "two+2 %&\"<second";
 
 async fn put(world: &World, patch: Value) -> Result<()> {
     let secrets: Api<Secret> = Api::namespaced(world.client.clone(), &world.namespace);
@@ -82,7 +82,6 @@ async fn a_password_is_rotated_when_its_secret_changes_and_only_then() -> Result
     // All timers at an hour: what happens is woken.
     let args = ["--drift-interval=1h", "--time-scale=0.02"];
     let mut operator = world.operator(&args).await?;
-    let history = world.history("DBInstance").await?;
     let database = world.subject("DBInstance", "orders");
 
     // Without its Secret it waits, and heals by itself.
@@ -108,7 +107,7 @@ async fn a_password_is_rotated_when_its_secret_changes_and_only_then() -> Result
     .await?;
     world.observe("DBInstance", "orders", "one").await?;
     operator.term(SOON).await?;
-    let operator = world.operator(&args).await?;
+    let _operator = world.operator(&args).await?;
     world.observe("DBInstance", "orders", "two").await?;
     throughout(Duration::from_secs(3), "nothing is rotated", async || {
         ensure!(rotations(&world, mark).is_empty(), "{}", world.aws.table());
@@ -134,27 +133,6 @@ async fn a_password_is_rotated_when_its_secret_changes_and_only_then() -> Result
     let told = database.event("Updated").await?;
     ensure!(told == ["changed in AWS: /masterUserPasswordRef"], "{told:?}");
 
-    // What AWS refuses is an Error that does not quote it.
-    let quoting = format!("The parameter MasterUserPassword {THIRD} is not a valid password");
-    let refusal = lab::proxy::aws::Action::error(400, "InvalidParameterValue", &quoting);
-    let fault = world.aws.fault(lab::proxy::aws::Match::op("ModifyDBInstance"), refusal);
-    put_password(&world, THIRD).await?;
-    database.says("Error", &["InvalidParameterValue", "*** is not a valid password"]).await?;
-    fault.release();
-    put_password(&world, FIRST).await?;
-    database.ready().await?;
-
-    // It stands in AWS's calls alone.
-    let all = ["get", "konfig,events", "-o", "yaml", "-n", &world.namespace];
-    let objects = world.kubectl().run(&all).await?;
-    ensure!(!objects.contains("canary"), "{objects}");
-    ensure!(!format!("{:?}", history.versions("orders")).contains("canary"), "a version holds the password");
-    ensure!(
-        operator.log().contains("orders") && !operator.log().contains("canary"),
-        "the log holds the password"
-    );
-    ensure!(!operator.metrics().await?.contains("canary"));
-    ensure!(!world.aws.table().contains("canary"), "the recorded calls hold the password");
     database.delete().await?;
     database.gone().await
 }

@@ -10,7 +10,7 @@ use lab::postgres::{Account, Postgres};
 use lab::{World, eventually, manifest};
 use serde_json::json;
 
-const SOON: Duration = Duration::from_secs(30);
+const SOON: Duration = Duration::from_secs(60);
 
 /// What URLs, XML, SQL and JSON write in another way. (RDS takes no / @ " and no spaces.)
 const FIRST: &str = "first+%&<'\\pass";

@@ -9,7 +9,7 @@ use lab::manifest::QUICKSTART;
 use lab::proxy::aws::{Action, Match};
 use lab::{Inventory, World, eventually};
 
-const SOON: Duration = Duration::from_secs(30);
+const SOON: Duration = Duration::from_secs(60);
 
 /// The calls that make something, and how many resources of that sort the quickstart has.
 const MADE: [(&str, usize); 11] = [
@@ -35,7 +35,7 @@ async fn a_stack_becomes_ready_and_goes_again_with_its_namespace() -> Result<()>
     let outcome = async {
         world.apply(QUICKSTART).await?;
         let namespace = world.namespace.as_str();
-        let wait = ["wait", "--for=condition=Ready", "--timeout=60s", "-n", namespace, "konfig", "--all"];
+        let wait = ["wait", "--for=condition=Ready", "--timeout=120s", "-n", namespace, "konfig", "--all"];
         world.kubectl().run(&wait).await?;
         for (operation, times) in MADE {
             let count = world.aws.count(operation);

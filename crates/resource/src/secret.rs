@@ -114,6 +114,14 @@ mod tests {
     }
 
     #[test]
+    fn not_even_a_panic_tells_it() {
+        let unexpected: std::result::Result<(), Secrets> = Err(secrets("canary"));
+        let payload = std::panic::catch_unwind(|| unexpected.unwrap()).unwrap_err();
+        let said = payload.downcast_ref::<String>().unwrap();
+        assert!(said.contains("***") && !said.contains("canary"), "{said}");
+    }
+
+    #[test]
     fn it_is_taken_out_however_it_is_written() {
         let secrets = secrets("a+b %c&\"<d>'é");
         for written in [

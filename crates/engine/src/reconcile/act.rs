@@ -108,7 +108,10 @@ impl Job<'_> {
         let first_try = self.record.creation(role).is_none_or(|creation| creation.attempt != attempt);
         let mut call = call.clone();
         self.creating = true;
-        // First the worker, then the intent: it must not grow old in a queue.
+        // First the turn and the worker, then the intent: it must not grow old in a queue.
+        if let Err(held_back) = self.cx.pace.turn(&call.scope, self.meta()).await {
+            return self.fail(held_back, Verb::Create).await.map(Step::End);
+        }
         let worker = self.cx.workers.clone().acquire_owned().await;
         if !self.intend(&mut call, role, attempt, inputs).await? {
             return Ok(Step::Again);

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use kube::ResourceExt;
 use resource::condition::{self, Reason, Verdict, conditions};
 use resource::schedule::{self, PROPAGATION};
-use resource::{Class, Error, Live, schema};
+use resource::{Class, Error, Live, Secrets, schema};
 use serde_json::{Map, Value, json};
 
 use super::{Ended, Inputs, Job, Next, secrets};
@@ -38,6 +38,7 @@ impl Job<'_> {
         self.memory.failures = 0;
         self.memory.failing_since = None;
         self.memory.last_event.clear();
+        self.memory.carried = Secrets::default();
         if self.record.last_sync.is_none() {
             self.count_time_to_ready(time);
         }
@@ -62,6 +63,12 @@ impl Job<'_> {
         live: Option<&Live>,
         next: Next,
     ) -> Result<Ended, ClusterError> {
+        // What AWS says of a resource's state comes here without having failed.
+        let message = match verdict.reason {
+            Reason::Error => self.without_secrets(&verdict.message).await,
+            _ => self.scrubbed(&verdict.message),
+        };
+        let verdict = Verdict { message, ..verdict };
         if verdict.reason == Reason::Error {
             self.publish_once(Happening::warning("Error", verdict.message.clone())).await;
         }
@@ -93,7 +100,7 @@ impl Job<'_> {
         error: Error,
         verb: Verb,
     ) -> Result<Ended, ClusterError> {
-        let error = Error { message: self.secrets.scrub(&error.message), ..error };
+        let error = Error { message: self.without_secrets(&error.message).await, ..error };
         tracing::warn!(
             operation = error.operation,
             code = error.code,

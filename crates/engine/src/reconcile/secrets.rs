@@ -90,6 +90,7 @@ impl Job<'_> {
             let key = key_of(&self.key.namespace, &used.name);
             if let Some(Ok(secret)) = self.cx.secrets.read(&key, &used.key).await? {
                 self.secrets.insert(used.path.clone(), secret.clone());
+                self.remember(inputs, &used.path, &secret);
                 call.secrets.insert(used.path.clone(), secret);
             }
         }
@@ -176,6 +177,46 @@ impl Job<'_> {
             let pending = inputs.fingerprints.get(path).and_then(|print| print.pending.clone());
             self.memory.sent.extend(pending.map(|pending| (path.clone(), pending)));
         }
+        self.remember_carried(inputs);
+    }
+
+    /// A call has taken these secrets to AWS: until it is in sync, AWS may quote them, whatever their
+    /// Secrets hold by then.
+    pub(super) fn remember_carried(&mut self, inputs: &Inputs) {
+        for path in inputs.fingerprints.keys() {
+            if let Ok(secret) = inputs.secrets.get(path) {
+                self.remember(inputs, path, secret);
+            }
+        }
+    }
+
+    fn remember(&mut self, inputs: &Inputs, path: &str, secret: &Secret) {
+        let print = inputs.fingerprints.get(path);
+        let print = print.and_then(|print| print.pending.clone().or_else(|| print.applied.clone()));
+        self.memory.carried.insert(print.unwrap_or_default(), secret.clone());
+    }
+
+    /// A text of AWS's as it may go outside. AWS can quote any secret of the object: those that did not
+    /// have to be read are read for this.
+    pub(super) async fn without_secrets(&mut self, text: &str) -> String {
+        let sources: Vec<_> = self.record.secrets.values().map(|print| print.source.clone()).collect();
+        for source in sources {
+            // No name of a Secret has a slash.
+            let Some((name, field)) = source.split_once('/') else { continue };
+            if self.secrets.get(&source).is_ok() {
+                continue;
+            }
+            let key = key_of(&self.key.namespace, name);
+            if let Ok(Some(Ok(secret))) = self.cx.secrets.read(&key, field).await {
+                self.secrets.insert(source, secret);
+            }
+        }
+        self.scrubbed(text)
+    }
+
+    /// A text without the secrets that were read or sent.
+    pub(super) fn scrubbed(&self, text: &str) -> String {
+        self.memory.carried.scrub(&self.secrets.scrub(text))
     }
 }
 

@@ -108,6 +108,7 @@ impl Job<'_> {
         inputs: &Inputs,
         worker: Worker,
     ) -> Answered<Created> {
+        self.remember_carried(inputs);
         let (kind, call, spec, made) =
             (self.kind.clone(), call.clone(), inputs.spec.clone(), self.record.made());
         let (cx, object) = (self.cx.clone(), self.object.clone());
@@ -117,6 +118,7 @@ impl Job<'_> {
             .detached(async move {
                 let _worker = worker;
                 let answer = kind.create(&call, role, &spec, &made).await;
+                cx.pace.answered(&call.scope, kind.meta(), &answer);
                 // The call may have waited for its turn: reads may lag from now on, not from the intent.
                 let outcome = match &answer {
                     Ok(created) => json!({"id": created.id, "startedAt": cx.now()}),
@@ -140,6 +142,9 @@ impl Job<'_> {
         target: &Value,
         changes: &Changes,
     ) -> Answered<Progress> {
+        if let Err(held_back) = self.cx.pace.turn(&call.scope, self.meta()).await {
+            return Ok(Err(held_back));
+        }
         let id = self.record.made().get(Role::MAIN).unwrap_or_default().to_owned();
         let (kind, call, live) = (self.kind.clone(), call.clone(), live.clone());
         let (target, changes, cx) = (target.clone(), changes.clone(), self.cx.clone());
@@ -148,6 +153,7 @@ impl Job<'_> {
             .detached(async move {
                 let _worker = cx.workers.acquire().await;
                 let answer = kind.update(&call, &id, &live, &target, &changes).await;
+                cx.pace.answered(&call.scope, kind.meta(), &answer);
                 let written = record_request(&cx, kind.meta(), &object, Role::MAIN, &answer).await;
                 (answer, written)
             })
@@ -182,6 +188,9 @@ impl Job<'_> {
     }
 
     pub(super) async fn delete(&mut self, call: &Call, role: Role, live: &Live) -> Answered<Progress> {
+        if let Err(held_back) = self.cx.pace.turn(&call.scope, self.meta()).await {
+            return Ok(Err(held_back));
+        }
         let id = self.record.made().get(role).unwrap_or_default().to_owned();
         let (kind, call, live, cx) = (self.kind.clone(), call.clone(), live.clone(), self.cx.clone());
         let deleted = id.clone();
@@ -190,6 +199,7 @@ impl Job<'_> {
             .detached(async move {
                 let _worker = cx.workers.acquire().await;
                 let answer = kind.delete(&call, role, &id, &live).await;
+                cx.pace.answered(&call.scope, kind.meta(), &answer);
                 let written = record_request(&cx, kind.meta(), &object, role, &answer).await;
                 (answer, written)
             })

@@ -118,7 +118,8 @@ impl Job<'_> {
                 if error.class.heals_by_itself() {
                     return self.fail(error, Verb::Update).await.map(Step::End);
                 }
-                tracing::warn!(%error, id, "released, but our tags could not be taken off");
+                let error = self.without_secrets(&error.to_string()).await;
+                tracing::warn!(error, id, "released, but our tags could not be taken off");
             }
         }
         self.leave_in_aws().await.map(Step::End)

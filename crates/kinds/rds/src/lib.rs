@@ -6,6 +6,8 @@ mod db_subnet_group;
 mod logs;
 mod modify;
 mod pending;
+#[cfg(test)]
+mod properties;
 mod schema;
 mod snapshot;
 mod state;

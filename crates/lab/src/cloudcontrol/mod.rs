@@ -65,6 +65,11 @@ impl CloudControl {
         self.service.store().pass(time);
     }
 
+    /// Forgets all requests, as AWS does after some days; those that run have no effect any more.
+    pub fn forget(&self) {
+        self.service.store().forget();
+    }
+
     /// All resources of a type by identifier, with what the API never shows.
     #[must_use]
     pub fn resources(&self, type_name: &str) -> Vec<(String, Value)> {

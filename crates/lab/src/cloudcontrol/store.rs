@@ -35,6 +35,11 @@ impl Store {
         self.failures.entry(operation).or_default().push_back(failure);
     }
 
+    pub fn forget(&mut self) {
+        self.requests.clear();
+        self.tokens.clear();
+    }
+
     pub fn pass(&mut self, time: Duration) {
         self.passed += time;
     }

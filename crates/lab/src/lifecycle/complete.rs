@@ -9,7 +9,8 @@ use super::data::{Change, Drift, Lifecycle, Refusal};
 use super::files;
 
 /// What no data file does: kinds of the chart without one, and of each field of a spec what is
-/// missing (`changes`, `drifts`, `removals` of what can change, `immutable` of what can't).
+/// missing (`changes`, `drifts`, `removals` of what can change, `immutable` of what can't), and kinds
+/// that nobody deletes in AWS (`losses`).
 pub fn gaps() -> Result<Vec<String>> {
     let lives = files::all()?;
     let mut gaps = Vec::new();
@@ -40,6 +41,7 @@ fn missing(crd: &Value, lives: &[&Lifecycle]) -> Result<Vec<String>> {
             vec![format!("changes/{field}"), format!("drifts/{field}"), format!("removals/{field}")]
         }
     });
+    let needed = needed.chain(["losses".to_owned()]);
     Ok(needed.filter(|needed| !covered.contains(needed) && !exempt(needed)).collect())
 }
 
@@ -54,7 +56,8 @@ fn covered(life: &Lifecycle) -> Vec<String> {
     let immutable = life.immutable.iter().flat_map(|Refusal { spec, .. }| patched("immutable", spec));
     let paths = life.drifts.iter().flat_map(|Drift { paths, .. }| paths);
     let drifts = paths.filter_map(|path| Some(format!("drifts/{}", path.split('/').nth(1)?)));
-    changes.chain(removals).chain(immutable).chain(drifts).collect()
+    let losses = life.losses.first().map(|_| "losses".to_owned());
+    changes.chain(removals).chain(immutable).chain(drifts).chain(losses).collect()
 }
 
 fn is_removal(patch: &Value) -> bool {

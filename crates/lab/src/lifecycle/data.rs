@@ -59,6 +59,9 @@ pub struct Lifecycle {
     /// Changes that are refused at admission.
     #[serde(default)]
     pub immutable: Vec<Refusal>,
+    /// What it held is lost with it: it is made again only on a person's word.
+    #[serde(default)]
+    pub precious: bool,
     /// Deletions in AWS by others; it is made again.
     #[serde(default)]
     pub losses: Vec<Loss>,
@@ -194,6 +197,12 @@ pub struct Loss {
 }
 
 impl Lifecycle {
+    /// The Errors that its life leads to: something precious that is lost waits in one.
+    #[must_use]
+    pub fn errors(&self) -> usize {
+        if self.precious { self.losses.len() } else { 0 }
+    }
+
     /// The object's kind.
     #[must_use]
     pub fn kind(&self) -> &str {

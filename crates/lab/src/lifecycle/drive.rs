@@ -78,12 +78,28 @@ impl<'a> Drive<'a> {
 
     /// Has it observed now, and waits until that is done.
     pub async fn observe(&self, word: &str) -> Result<Version> {
+        self.annotate("reconcile", json!(word)).await
+    }
+
+    /// Sets one of the annotations that lead to an observe, and waits until that is done.
+    pub async fn annotate(&self, annotation: &str, value: Value) -> Result<Version> {
         let inputs = |object: &DynamicObject| object.data.pointer("/status/sync/inputs").cloned();
         let before = inputs(&self.object()?);
-        self.world.observe(self.life.kind(), self.life.object(), word).await?;
+        self.world.annotate(self.life.kind(), self.life.object(), annotation, value).await?;
         self.history
             .until(PATIENCE, self.life.object(), "observed", |version| {
                 is_ready(&version.object) && inputs(&version.object) != before
+            })
+            .await
+    }
+
+    /// Has it observed now, and waits for an Error that says this.
+    pub async fn observe_error(&self, word: &str, says: &str) -> Result<Version> {
+        self.world.observe(self.life.kind(), self.life.object(), word).await?;
+        self.history
+            .until(PATIENCE, self.life.object(), &format!("Error: {says}"), |version| {
+                version.condition("Ready", "reason") == Some("Error")
+                    && version.condition("Ready", "message").is_some_and(|message| message.contains(says))
             })
             .await
     }

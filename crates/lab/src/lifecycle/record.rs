@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use crate::history::Version;
 use crate::kstatus;
 
-/// Fails unless each recorded version reads right: `Current` when Ready at its generation, and at
-/// work otherwise.
+/// Fails unless each recorded version reads right: `Current` when Ready at its generation, `Failed`
+/// when it waits for a person, and at work otherwise.
 pub(super) async fn ensure_kstatus(versions: &[Version]) -> Result<()> {
     let objects: Vec<_> = versions.iter().map(|version| &version.object).collect();
     for (version, read) in versions.iter().zip(kstatus::of(&objects).await?) {
@@ -28,6 +28,8 @@ fn expected(version: &Version) -> &'static str {
         "Terminating"
     } else if version.condition("Ready", "status") == Some("True") && observed(version) {
         "Current"
+    } else if version.condition("Ready", "reason") == Some("Error") && observed(version) {
+        "Failed"
     } else {
         "InProgress"
     }

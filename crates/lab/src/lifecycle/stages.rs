@@ -43,7 +43,8 @@ impl Drive<'_> {
             self.lost(index, loss).await.with_context(|| format!("loss {index}"))?;
         }
         self.gone().await.context("deletion")?;
-        ensure!(self.told(true, "Error", "").await? == 0, "an event tells of an error");
+        let errors = self.told(true, "Error", "").await?;
+        ensure!(errors == self.life.errors(), "{errors} events tell of an error");
         let versions = self.history.versions(self.life.object());
         record::ensure_kstatus(&versions).await.context("kstatus")
     }
@@ -166,12 +167,50 @@ impl Drive<'_> {
     }
 
     async fn lost(&self, index: usize, loss: &Loss) -> Result<()> {
+        if !self.life.precious {
+            return self
+                .lost_and_made_again(loss, async || self.observe(&format!("loss-{index}")).await)
+                .await;
+        }
+        self.lost_and_made_again(loss, async || {
+            self.waits_for_a_word(index).await.context("waiting for a word")?;
+            self.annotate("recreate", json!("true")).await
+        })
+        .await?;
+        // As long as the word stands, it holds.
+        self.lost_and_made_again(loss, async || self.observe(&format!("loss-{index}-again")).await)
+            .await
+            .context("while the word stands")?;
+        self.annotate("recreate", json!(null)).await?;
+        Ok(())
+    }
+
+    /// Something precious was lost: nothing is made until somebody says so, and it says how.
+    async fn waits_for_a_word(&self, index: usize) -> Result<()> {
+        let mark = self.world.aws.mark();
+        self.observe_error(&format!("loss-{index}"), "annotation aws.konfig.io/recreate to \"true\"").await?;
+        throughout(QUIET, "it waits", async || {
+            let calls = mutating(self.world, mark);
+            ensure!(calls.is_empty(), "it was made all the same:\n{}", Table(&calls));
+            Ok(())
+        })
+        .await?;
+        self.ensure_tally(false).await
+    }
+
+    async fn lost_and_made_again(
+        &self,
+        loss: &Loss,
+        healed: impl AsyncFnOnce() -> Result<Version>,
+    ) -> Result<()> {
         let (before, made) = (self.identifier()?, self.made()?);
+        let told = self.told(true, "DeletedInAWS", &made).await?;
         let mark = self.world.aws.mark();
         self.by_hand(&loss.by).await?;
-        self.observe(&format!("loss-{index}")).await?;
+        healed().await?;
         self.ensure_step(mark, &loss.calls, &loss.sees).await?;
-        ensure!(self.told(true, "DeletedInAWS", &made).await? == 1, "no event warns that {made} was deleted");
+        let now_told = self.told(true, "DeletedInAWS", &made).await?;
+        ensure!(now_told == told + 1, "{} events warn that {made} was deleted", now_told - told);
         self.ensure_tally(true).await?;
         let after = self.identifier()?;
         ensure!(

@@ -24,6 +24,7 @@ use aws_sdk_s3::Client;
 use aws_sdk_s3::types::{BucketLocationConstraint, CreateBucketConfiguration};
 use resource::record::Made;
 use resource::schema::{clearable, default_to, immutable, matches, rule};
+use resource::tags::UID_TAG;
 use resource::{
     Call, Candidate, Changes, Class, Created, Deletion, Error, Live, Meta, Observed, Phase, Polling,
     Progress, Protection, Reads, Resource, Result, Role, Tags,
@@ -221,9 +222,11 @@ impl Resource for S3Bucket {
             .create_bucket_configuration(configuration)
             .set_object_lock_enabled_for_bucket(is_locked.then_some(true));
         bucket.answer(create.send().await).map_err(|error| taken(error, &bucket.name))?;
-        // Here, success may mean that it was there before: the tags tell whose it is.
-        let live = (!is_first).then(|| fresh(&bucket, is_locked, call.tags.clone()));
-        Ok(Created { id: bucket.name, live })
+        if is_first {
+            ensure_made_by_us(&bucket, call).await?;
+        }
+        let live = fresh(&bucket, is_locked, call.tags.clone());
+        Ok(Created { id: bucket.name, live: Some(live) })
     }
 
     async fn update(
@@ -253,6 +256,18 @@ impl Resource for S3Bucket {
         tags.retain(|key, _| !keys.contains(key));
         if tags.len() == before { Ok(()) } else { tags::write(&bucket, tags).await }
     }
+}
+
+/// In the first region, success may mean that the account had it before: only a bucket that was made
+/// bears the tags that it was made with.
+async fn ensure_made_by_us(bucket: &Bucket, call: &Call) -> Result<()> {
+    let unclear = |error: Error| error.class(Class::Transient);
+    let tags = tags::read(bucket).await.map_err(unclear)?.unwrap_or_default();
+    if tags.get(UID_TAG) == Some(&call.ownership.uid) {
+        return Ok(());
+    }
+    let message = format!("the bucket {} was there before", bucket.name);
+    Err(Error::new(Class::Exists, "CreateBucket", message))
 }
 
 /// Whether a bucket that we may not look at can be one of the account's own. Where even that

@@ -10,7 +10,7 @@ use super::asked::{Asked, Protocol};
 use super::xml::Element;
 
 #[derive(Debug, Clone)]
-pub(super) struct Answer {
+pub(crate) struct Answer {
     pub status: StatusCode,
     pub headers: HeaderMap,
     pub body: Bytes,

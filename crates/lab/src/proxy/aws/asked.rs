@@ -14,7 +14,7 @@ use super::rest;
 
 /// How a service words its answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Protocol {
+pub(crate) enum Protocol {
     Ec2,
     Query,
     Json,
@@ -23,7 +23,7 @@ pub(super) enum Protocol {
 }
 
 /// A request with what was read off it.
-pub(super) struct Asked {
+pub(crate) struct Asked {
     pub seq: u64,
     pub parts: Parts,
     pub body: Bytes,

@@ -3,8 +3,8 @@
 //! It records every call, strikes calls with faults, and adds what AWS does and the emulators
 //! leave out: request ids, reads that lag, idempotency tokens, pages, slow states.
 
-mod answer;
-mod asked;
+pub(crate) mod answer;
+pub(crate) mod asked;
 mod call;
 mod databases;
 mod eks;
@@ -20,7 +20,7 @@ mod s3;
 mod serve;
 mod slow;
 mod tokens;
-mod xml;
+pub(crate) mod xml;
 
 use std::future::Future;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -7,14 +7,14 @@ use quick_xml::events::{BytesStart, Event};
 
 /// An element. Its texts and attributes are kept escaped, as they came.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Element {
+pub(crate) struct Element {
     pub name: String,
     attributes: String,
     pub nodes: Vec<Node>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Node {
+pub(crate) enum Node {
     Element(Element),
     Text(String),
 }
