@@ -28,6 +28,8 @@ pub enum Action {
     Delete(Actor),
     /// Somebody changes what is in AWS.
     Drift(Actor, u64),
+    /// Somebody puts another object's owner tags on it in AWS.
+    Steal(Actor),
     /// Somebody deletes it in AWS.
     DeleteInAws(Actor),
     /// Somebody makes, in AWS, what a policy of this name would be.
@@ -67,7 +69,7 @@ fn step(dice: &mut Dice) -> Step {
 
 fn action(dice: &mut Dice) -> Action {
     type Make = fn(&mut Dice, Actor) -> Action;
-    let choices: [(u64, Make); 12] = [
+    let choices: [(u64, Make); 13] = [
         (36, |dice, actor| Action::Apply(actor, dice.within(0..1000))),
         (2, |dice, actor| Action::ChangeFixed(actor, dice.within(0..4))),
         (5, |dice, actor| {
@@ -82,6 +84,7 @@ fn action(dice: &mut Dice) -> Action {
         }),
         (12, |_, actor| Action::Delete(actor)),
         (6, |dice, actor| Action::Drift(actor, dice.within(0..4))),
+        (2, |_, actor| Action::Steal(actor)),
         (5, |_, actor| Action::DeleteInAws(actor)),
         (2, |_, actor| Action::MakeInAws(actor.name)),
         (5, |dice, actor| Action::ChangeSecret(actor.name, dice.within(0..6))),

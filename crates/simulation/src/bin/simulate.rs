@@ -41,7 +41,7 @@ fn simulate(args: &Args) -> anyhow::Result<bool> {
         return replay(seed, args.steps);
     }
     let progress = |done| {
-        if done % 500 == 0 {
+        if done % 100 == 0 {
             eprintln!("{done} of {} seeds", args.seeds);
         }
     };

@@ -251,7 +251,9 @@ impl Kind for SimulatedKind {
             });
             Ok((id.clone(), Created { id, live: shown }))
         };
-        self.world.call(asked, create, |state| state.cloud.forget_shown(&caller.uid)).await
+        let created = self.world.call(asked, create, |state| state.cloud.forget_shown(&caller.uid)).await?;
+        self.world.state().unrecorded.insert(caller.uid, created.id.clone());
+        Ok(created)
     }
 
     async fn update(
