@@ -21,6 +21,9 @@ mod user;
 mod weather;
 mod world;
 
+/// How many seeds the tests run, and within how many each mutant must be caught.
+pub const SEEDS: u64 = 250;
+
 pub use run::{Outcome, run};
 pub use seeds::{Failure, check, search};
 pub use trace::Trace;
