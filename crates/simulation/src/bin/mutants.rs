@@ -59,7 +59,11 @@ fn name(patch: &Path) -> String {
 /// What the simulation says of a mutant; None if it finds nothing wrong.
 fn try_out(root: &Path, copy: &Path, target: &Path, patch: &Path) -> Result<Option<String>> {
     refresh(root, copy)?;
-    let applied = Command::new("patch").args(["--strip=1", "--quiet", "--input"]).arg(patch).current_dir(copy).output()?;
+    let applied = Command::new("patch")
+        .args(["--strip=1", "--quiet", "--input"])
+        .arg(patch)
+        .current_dir(copy)
+        .output()?;
     ensure!(applied.status.success(), "the patch no longer applies:\n{}", text(&applied));
     let mut build = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     build.args(["build", "--offline", "--quiet", "--package", "simulation", "--bin", "simulate"]);
@@ -71,7 +75,9 @@ fn try_out(root: &Path, copy: &Path, target: &Path, patch: &Path) -> Result<Opti
     let said = String::from_utf8_lossy(&ran.stdout).into_owned();
     match ran.status.code() {
         Some(0) => Ok(None),
-        Some(1) => Ok(Some(said.lines().find(|line| line.starts_with("seed ")).unwrap_or_default().to_owned())),
+        Some(1) => {
+            Ok(Some(said.lines().find(|line| line.starts_with("seed ")).unwrap_or_default().to_owned()))
+        }
         _ => bail!("it breaks down, instead of violating an invariant:\n{}", text(&ran)),
     }
 }
