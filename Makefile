@@ -4,7 +4,7 @@ export KONFIG_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/konfig-konector
 # Outside the checkout, so that a fresh clone need not build the AWS SDK again.
 export CARGO_TARGET_DIR ?= $(KONFIG_CACHE)/target
 
-.PHONY: demo bench faults test check prepare unit integration generate
+.PHONY: demo bench faults simulate mutants test check prepare unit integration generate
 
 ## A running operator on this machine, from nothing; ARGS=--once takes it all down again.
 demo:
@@ -39,6 +39,14 @@ check:
 ## Tests that need neither a cluster nor an emulator.
 unit:
 	cargo test --workspace --locked --exclude lab
+
+## The engine through SEEDS simulated schedules, or through the one of SEED.
+simulate:
+	cargo run --locked --quiet --package simulation --bin simulate -- $(if $(SEED),--seed $(SEED),--seeds $(or $(SEEDS),1000))
+
+## Shows that the simulation bites: it must catch each broken engine of crates/simulation/mutants.
+mutants:
+	cargo run --locked --quiet --package simulation --bin mutants -- $(MUTANTS)
 
 ## Tests against a real control plane and the emulators.
 integration: prepare

@@ -14,6 +14,7 @@ use crate::world::State;
 
 /// An intent stands in the status before AWS is asked to create anything, and with the token that is sent.
 pub fn before_create(state: &mut State, caller: &Caller, call: &Call) {
+    at_once(state, &caller.uid, &Value::Null);
     let Some((key, object)) = state.api.by_uid(&caller.uid) else {
         let what = format!("{} is made, but its object does not exist any more", caller.object);
         return state.violate(what);
@@ -48,7 +49,8 @@ pub fn owned(state: &mut State, caller: &Caller, found: &Resource, verb: &str) {
     let Some(owner) = found.tags.get(resource::tags::UID_TAG).filter(|owner| **owner != caller.uid) else {
         return;
     };
-    if state.api.by_uid(owner).is_some() {
+    let was_seen = found.shown.as_ref().is_some_and(|shown| shown.at >= found.meddled);
+    if was_seen && state.api.by_uid(owner).is_some() {
         state.violate(format!(
             "{verb} of {}, which belongs to {owner}, on behalf of {}",
             found.id, caller.uid
@@ -58,11 +60,14 @@ pub fn owned(state: &mut State, caller: &Caller, found: &Resource, verb: &str) {
 
 /// A change changes something, as far as AWS's last answer tells.
 pub fn updates(state: &mut State, caller: &Caller, before: &Resource, after: &Resource) {
+    at_once(state, &caller.uid, &Value::Null);
     owned(state, caller, before, "Update");
     let is_same =
         before.settings == after.settings && before.tags == after.tags && before.password == after.password;
-    let was_shown =
-        before.shown.as_ref().is_some_and(|shown| shown.settings == before.settings && shown.tags == before.tags);
+    let was_shown = before
+        .shown
+        .as_ref()
+        .is_some_and(|shown| shown.settings == before.settings && shown.tags == before.tags);
     // Nobody can read a password: started anew, the engine may send one again.
     let was_shown = was_shown && (before.password_told || !after.password_told);
     if is_same && was_shown {
@@ -72,6 +77,7 @@ pub fn updates(state: &mut State, caller: &Caller, before: &Resource, after: &Re
 
 /// Only what nobody wants any more is deleted, and nothing that existed before.
 pub fn deletes(state: &mut State, caller: &Caller, found: &Resource) {
+    at_once(state, &caller.uid, &Value::Null);
     owned(state, caller, found, "Delete");
     let object = state.api.by_uid(&caller.uid).map(|(_, object)| object);
     let is_wanted = object.is_some_and(|object| object["metadata"]["deletionTimestamp"].is_null());
@@ -88,7 +94,10 @@ pub fn written(state: &mut State, key: &Key, before: Option<&Value>, body: &Valu
     if key.plural != "secrets" && body.to_string().contains(CANARY) {
         state.violate(format!("a secret stands in a write to {key}"));
     }
-    let (Some(before), Some(_)) = (before, shape_of(&key.plural)) else { return };
+    let (Some(before), Some(_)) = (before, shape_of(&key.plural)) else {
+        return at_once(state, body["regarding"]["uid"].as_str().unwrap_or_default(), body);
+    };
+    at_once(state, before["metadata"]["uid"].as_str().unwrap_or_default(), body);
     let after = state.api.get(key).cloned();
     if has_finalizer(before) && !after.as_ref().is_some_and(has_finalizer) {
         return let_go(state, key, before);
@@ -97,6 +106,15 @@ pub fn written(state: &mut State, key: &Key, before: Option<&Value>, body: &Valu
     kept(state, key, before, &after);
     if !body["status"]["lastSyncTime"].is_null() {
         told_in_sync(state, key, &after);
+    }
+}
+
+/// An id that AWS told comes before anything else.
+fn at_once(state: &mut State, uid: &str, body: &Value) {
+    let Some(id) = state.unrecorded.remove(uid) else { return };
+    let roles = body["status"]["creation"].as_object();
+    if !roles.is_some_and(|roles| roles.values().any(|creation| creation["id"] == *id)) {
+        state.violate(format!("AWS told {uid} of {id}, but something else is written first"));
     }
 }
 

@@ -10,7 +10,7 @@ use crate::kinds::{SHAPES, Shape};
 use crate::run::DRIFT_INTERVAL;
 use crate::secrets;
 use crate::settled::unsettled;
-use crate::user::{annotate, delete, make, merge};
+use crate::user::{BYSTANDER, annotate, delete, give_back, make, merge};
 use crate::weather::Weather;
 use crate::world::{State, World};
 
@@ -79,10 +79,12 @@ fn put_right(world: &World) {
     let mut state = world.state();
     let state = &mut *state;
     state.cloud.advance(at);
+    give_back(state, at);
     for shape in SHAPES {
         let objects: Vec<_> =
             state.api.list(shape.meta.plural).map(|(key, object)| (key.clone(), object.clone())).collect();
-        for (key, object) in objects {
+        let acting = objects.into_iter().filter(|(key, _)| key.name != BYSTANDER.1);
+        for (key, object) in acting {
             put_object_right(state, shape, &key, &object, at, &time);
         }
     }

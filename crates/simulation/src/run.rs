@@ -74,6 +74,7 @@ async fn life(world: &World, user: &mut User, number: u64) -> End {
     {
         let mut state = world.state();
         (state.crashed, state.trap) = (false, None);
+        state.unrecorded.clear();
         state.cloud.resources.values_mut().for_each(Resource::forget_shown);
     }
     if number == 1 {

@@ -28,6 +28,8 @@ pub enum Action {
     Delete(Actor),
     /// Somebody changes what is in AWS.
     Drift(Actor, u64),
+    /// Somebody puts another object's owner tags on it in AWS.
+    Steal(Actor),
     /// Somebody deletes it in AWS.
     DeleteInAws(Actor),
     /// Somebody makes, in AWS, what a policy of this name would be.
@@ -51,23 +53,30 @@ pub type Step = (Duration, Action);
 pub fn script(seed: u64) -> Vec<Step> {
     let chance = Chance::new(seed);
     let length = chance.once("length of the script").within(8..45);
-    (0..length).map(|number| step(&mut chance.once(&format!("step {number}")))).collect()
+    // Most of what happens in one run happens to one object: there it meets.
+    let favourite = actor(&mut chance.once("the favourite"));
+    (0..length).map(|number| step(&mut chance.once(&format!("step {number}")), favourite)).collect()
 }
 
 const NAMES: &[&str] = &["a", "b"];
 
-fn step(dice: &mut Dice) -> Step {
+fn step(dice: &mut Dice, favourite: Actor) -> Step {
     let pause = match dice.within(0..10) {
         0..4 => dice.millis(0..800),
         4..8 => dice.millis(800..30_000),
         _ => dice.millis(30_000..700_000),
     };
-    (pause, action(dice))
+    let actor = if dice.percent(40) { favourite } else { actor(dice) };
+    (pause, action(dice, actor))
 }
 
-fn action(dice: &mut Dice) -> Action {
+fn actor(dice: &mut Dice) -> Actor {
+    Actor { shape: dice.within(0..SHAPES.len() as u64) as usize, name: *dice.one_of(NAMES) }
+}
+
+fn action(dice: &mut Dice, actor: Actor) -> Action {
     type Make = fn(&mut Dice, Actor) -> Action;
-    let choices: [(u64, Make); 12] = [
+    let choices: [(u64, Make); 13] = [
         (36, |dice, actor| Action::Apply(actor, dice.within(0..1000))),
         (2, |dice, actor| Action::ChangeFixed(actor, dice.within(0..4))),
         (5, |dice, actor| {
@@ -82,6 +91,7 @@ fn action(dice: &mut Dice) -> Action {
         }),
         (12, |_, actor| Action::Delete(actor)),
         (6, |dice, actor| Action::Drift(actor, dice.within(0..4))),
+        (2, |_, actor| Action::Steal(actor)),
         (5, |_, actor| Action::DeleteInAws(actor)),
         (2, |_, actor| Action::MakeInAws(actor.name)),
         (5, |dice, actor| Action::ChangeSecret(actor.name, dice.within(0..6))),
@@ -91,6 +101,5 @@ fn action(dice: &mut Dice) -> Action {
         (3, |dice, _| Action::SetClock(*dice.one_of(&[-600_000, -30_000, 1_000, 20_000]))),
     ];
     let make = dice.weighted(&choices);
-    let actor = Actor { shape: dice.within(0..SHAPES.len() as u64) as usize, name: *dice.one_of(NAMES) };
     make(dice, actor)
 }

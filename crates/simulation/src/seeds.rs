@@ -27,22 +27,22 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Runs seeds until one fails; `progress` is told how many are done.
+/// Runs seeds until one fails, and says which; `progress` is told how many are done.
 ///
 /// # Errors
 /// When a run cannot be started.
-pub fn search(seeds: Range<u64>, progress: impl Fn(u64) + Sync) -> anyhow::Result<Option<Failure>> {
+pub fn search(seeds: Range<u64>, progress: impl Fn(u64) + Sync) -> anyhow::Result<Option<u64>> {
     let (next, done) = (AtomicU64::new(seeds.start), AtomicU64::new(0));
-    let ended: Mutex<Vec<anyhow::Result<Failure>>> = Mutex::default();
+    let ended: Mutex<Vec<anyhow::Result<u64>>> = Mutex::default();
     let work = || {
         while ended.lock().is_empty() {
             let seed = next.fetch_add(1, Ordering::Relaxed);
             if seed >= seeds.end {
                 break;
             }
-            match check(seed) {
-                Ok(None) => progress(done.fetch_add(1, Ordering::Relaxed) + 1),
-                Ok(Some(failure)) => ended.lock().push(Ok(failure)),
+            match run(seed, usize::MAX) {
+                Ok(outcome) if outcome.violation.is_some() => ended.lock().push(Ok(seed)),
+                Ok(_) => progress(done.fetch_add(1, Ordering::Relaxed) + 1),
                 Err(error) => ended.lock().push(Err(error)),
             }
         }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use engine::GROUP;
-use resource::tags::UID_TAG;
+use resource::tags::{Ownership, UID_TAG};
 use resource::{Role, Tags};
 use serde_json::{Map, Value, json};
 
@@ -22,15 +22,18 @@ impl Actor {
 
     /// Its key.
     pub fn key(self) -> Key {
-        key(self.shape(), self.name)
+        key_of(self.shape(), self.name)
     }
 }
 
-fn key(shape: &Shape, name: &str) -> Key {
+fn key_of(shape: &Shape, name: &str) -> Key {
     Key { plural: shape.meta.plural.to_owned(), namespace: "default".to_owned(), name: name.to_owned() }
 }
 
-/// Installs the CRDs.
+/// An object that is paused for ever: it does nothing, but it exists.
+pub const BYSTANDER: (&str, &str) = ("policies", "bystander");
+
+/// Installs the CRDs, and the bystander.
 pub fn install(world: &World) {
     let time = wall(world);
     for shape in SHAPES {
@@ -39,6 +42,11 @@ pub fn install(world: &World) {
         let crd = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {}});
         // The cluster is empty.
         let _ = world.state().api.create(key, crd, Duration::ZERO, &time);
+        if shape.meta.plural == BYSTANDER.0 {
+            let mut state = world.state();
+            make(&mut state, shape, BYSTANDER.1, &json!({}), Duration::ZERO, &time);
+            annotate(&mut state, &key_of(shape, BYSTANDER.1), "paused", Some("true"), Duration::ZERO);
+        }
     }
 }
 
@@ -55,6 +63,7 @@ pub fn act(world: &World, action: &Action) -> bool {
         Action::Annotate(actor, name, value) => annotate(state, &actor.key(), name, value, at),
         Action::Delete(actor) => delete(state, &actor.key(), at, &time),
         Action::Drift(actor, number) => drift(state, actor, number, at),
+        Action::Steal(actor) => steal(state, actor, at),
         Action::DeleteInAws(actor) => delete_in_aws(state, actor),
         Action::MakeInAws(name) => make_in_aws(state, name, at),
         Action::ChangeSecret(name, number) => secrets::change(state, name, number, at, &time),
@@ -98,7 +107,7 @@ pub fn make(state: &mut State, shape: &Shape, name: &str, spec: &Value, at: Dura
         "metadata": {}, "spec": without_nulls(spec), "status": {"observedGeneration": -1},
     });
     // If it is there, it stays as it is.
-    let _ = state.api.create(key(shape, name), object, at, time);
+    let _ = state.api.create(key_of(shape, name), object, at, time);
 }
 
 fn without_nulls(value: &Value) -> Value {
@@ -144,6 +153,29 @@ fn drift(state: &mut State, actor: Actor, number: u64, at: Duration) {
     }
 }
 
+/// The uid of [`BYSTANDER`].
+fn bystander_uid(state: &State) -> Option<String> {
+    let (_, object) = state.api.list(BYSTANDER.0).find(|(key, _)| key.name == BYSTANDER.1)?;
+    object["metadata"]["uid"].as_str().map(str::to_owned)
+}
+
+fn steal(state: &mut State, actor: Actor, at: Duration) {
+    let Some(thief) = bystander_uid(state) else { return };
+    let Some(found) = resource_of(state, actor).filter(|found| found.stolen.is_none()) else { return };
+    (found.stolen, found.meddled) = (Some(found.tags.clone()), at);
+    let owner = Ownership::new("simulation", "default", "Policy", BYSTANDER.1, &thief);
+    found.tags.extend(owner.tags());
+}
+
+/// Whoever put another's owner tags on something takes them back.
+pub fn give_back(state: &mut State, at: Duration) {
+    for found in state.cloud.resources.values_mut() {
+        if let Some(tags) = found.stolen.take() {
+            (found.tags, found.meddled) = (tags, at);
+        }
+    }
+}
+
 fn delete_in_aws(state: &mut State, actor: Actor) {
     let Some(id) = resource_of(state, actor).map(|found| found.id.clone()) else { return };
     if state.cloud.users(&id).is_empty() {
@@ -173,6 +205,7 @@ fn make_in_aws(state: &mut State, name: &str, at: Duration) {
         visible: at,
         made_for: String::new(),
         released: false,
+        stolen: None,
         meddled: at,
         shown: None,
     };

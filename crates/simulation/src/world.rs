@@ -1,5 +1,6 @@
 //! What outlives the engine: the cluster, AWS, time and chance.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::future::pending;
 use std::ops::Deref;
@@ -48,6 +49,8 @@ pub struct State {
     pub crashed: bool,
     /// The first invariant that was violated.
     pub violation: Option<String>,
+    /// What the engine was told of, by the uid of its object, and has not recorded yet.
+    pub unrecorded: BTreeMap<String, String>,
     /// How often the engine had an effect.
     pub effects: u64,
 }
@@ -91,6 +94,7 @@ impl World {
                 trap: None,
                 crashed: false,
                 violation: None,
+                unrecorded: BTreeMap::new(),
                 effects: 0,
             }),
         }))

@@ -22,6 +22,12 @@ struct Args {
     /// Only so many steps of its script.
     #[arg(long)]
     steps: Option<usize>,
+    /// Does not look for the shortest part of a script that fails.
+    #[arg(long)]
+    quick: bool,
+    /// Runs each seed twice, and counts those that lead to the same.
+    #[arg(long)]
+    twice: bool,
 }
 
 fn main() -> ExitCode {
@@ -40,21 +46,36 @@ fn simulate(args: &Args) -> anyhow::Result<bool> {
     if let Some(seed) = args.seed {
         return replay(seed, args.steps);
     }
+    if args.twice {
+        return compare(args.from..args.from + args.seeds);
+    }
     let progress = |done| {
-        if done % 500 == 0 {
+        if done % 100 == 0 {
             eprintln!("{done} of {} seeds", args.seeds);
         }
     };
     match search(args.from..args.from + args.seeds, progress)? {
-        Some(failure) => {
-            println!("{failure}");
-            Ok(false)
-        }
+        Some(seed) => replay(seed, args.quick.then_some(usize::MAX)),
         None => {
             println!("{} seeds, no invariant violated", args.seeds);
             Ok(true)
         }
     }
+}
+
+/// Whether every seed leads to the same twice.
+fn compare(seeds: std::ops::Range<u64>) -> anyhow::Result<bool> {
+    let (count, mut same) = (seeds.end - seeds.start, 0);
+    for seed in seeds {
+        let lines = || anyhow::Ok(simulation::run(seed, usize::MAX)?.trace.in_order());
+        let (first, second) = (lines()?, lines()?);
+        match first.iter().zip(&second).find(|(first, second)| first != second) {
+            None if first.len() == second.len() => same += 1,
+            parted => println!("seed {seed} parts at {parted:?}"),
+        }
+    }
+    println!("{same} of {count} seeds lead to the same twice");
+    Ok(same == count)
 }
 
 fn replay(seed: u64, steps: Option<usize>) -> anyhow::Result<bool> {

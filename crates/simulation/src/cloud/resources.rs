@@ -50,6 +50,8 @@ pub struct Resource {
     pub made_for: String,
     /// Let go by its object, as its user wished.
     pub released: bool,
+    /// Its tags before somebody put another owner there.
+    pub stolen: Option<Tags>,
     /// When somebody else last changed it.
     pub meddled: Duration,
     /// What AWS's last answer to this life of the engine showed of it.
@@ -75,7 +77,7 @@ impl Resource {
 
     /// Whether it is this object's: made for it or, since, marked with its uid.
     pub fn is_of(&self, uid: &str) -> bool {
-        match self.tags.get(UID_TAG) {
+        match self.stolen.as_ref().unwrap_or(&self.tags).get(UID_TAG) {
             Some(tagged) => tagged == uid,
             None => self.made_for == uid,
         }

@@ -114,6 +114,7 @@ impl Cloud {
             visible: now + dice.millis(0..order.lag.max(1)),
             made_for: caller.uid.clone(),
             released: false,
+            stolen: None,
             meddled: Duration::ZERO,
             shown: None,
         };

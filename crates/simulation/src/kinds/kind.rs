@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 
 use super::shapes::{DEFAULT_MODE, Pace, SHAPES, Shape};
 use crate::cloud::{Asked, Caller, Order, Resource, Stage};
-use crate::world::World;
+use crate::world::{State, World};
 use crate::{cloud, invariants};
 
 /// All kinds of the model, for one life of the engine.
@@ -61,7 +61,7 @@ impl SimulatedKind {
         }
         // What a filter leaves out is asked for once more, alone.
         let asked = self.asked("Describe", &Caller::of(call, role), call);
-        let read = |state: &mut crate::world::State, now| {
+        let read = |state: &mut State, now| {
             let found = state.cloud.read(id, now).cloned();
             Ok((found.as_ref().map_or("absent".to_owned(), told), found))
         };
@@ -71,7 +71,7 @@ impl SimulatedKind {
     /// How a request goes that is recorded: None once it is done well.
     async fn progress(&self, call: &Call, role: Role, handle: &str) -> Result<Option<Observed>> {
         let asked = self.asked("AskFor", &Caller::of(call, role), call);
-        let ask = |state: &mut crate::world::State, _: Duration| {
+        let ask = |state: &mut State, _: Duration| {
             let under_way = state.cloud.is_under_way(handle);
             let Some(request) = state.cloud.requests.get(handle).cloned() else {
                 return Err(Error::new(Class::NotFound, "AskFor", "no such request"));
@@ -94,9 +94,9 @@ impl SimulatedKind {
 
 /// The resources with these ids, as a filter finds them.
 async fn describe(world: &World, shape: &Shape, ids: Vec<String>) -> Result<Vec<(String, Resource)>> {
-    let operation = format!("{}s", shape.operation("Describe", Role::MAIN));
+    let operation = shape.operation("DescribeMany", Role::MAIN);
     let asked = Asked { operation, by: ids.join(","), changes: false, quotes: None };
-    let read = |state: &mut crate::world::State, now| {
+    let read = |state: &mut State, now| {
         let found = ids.iter().filter_map(|id| Some((id.clone(), state.cloud.read(id, now)?.clone())));
         let found: Vec<_> = found.collect();
         let told = found.iter().map(|(_, resource)| told(resource)).collect::<Vec<_>>().join("; ");
@@ -214,7 +214,7 @@ impl Kind for SimulatedKind {
         let asked = self.asked("Find", &Caller::of(call, role), call);
         let named = spec.filter(|_| self.shape.named && role == Role::MAIN);
         let name = named.and_then(|spec| spec["name"].as_str());
-        let find = |state: &mut crate::world::State, now| {
+        let find = |state: &mut State, now| {
             let found = state.cloud.find(self.shape, role, &call.ownership.uid, name, now);
             let told = found.iter().map(|found| found.id.as_str()).collect::<Vec<_>>().join(", ");
             let candidates = found.into_iter().map(|found| {
@@ -240,7 +240,7 @@ impl Kind for SimulatedKind {
             spoiled: weather.spoiled,
         };
         let in_full = self.shape.answers_in_full;
-        let create = |state: &mut crate::world::State, now| {
+        let create = |state: &mut State, now| {
             invariants::before_create(state, &caller, call);
             let id = state.cloud.create(self.shape, &caller, order, now, &mut dice)?;
             invariants::created(state, &caller);
@@ -251,7 +251,9 @@ impl Kind for SimulatedKind {
             });
             Ok((id.clone(), Created { id, live: shown }))
         };
-        self.world.call(asked, create, |state| state.cloud.forget_shown(&caller.uid)).await
+        let created = self.world.call(asked, create, |state| state.cloud.forget_shown(&caller.uid)).await?;
+        self.world.state().unrecorded.insert(caller.uid, created.id.clone());
+        Ok(created)
     }
 
     async fn update(
@@ -266,7 +268,7 @@ impl Kind for SimulatedKind {
         let asked = self.asked("Update", &caller, call);
         let mut dice = self.world.dice(&format!("work {} {}", asked.operation, caller.object));
         let spoiled = self.world.state().weather.spoiled;
-        let update = |state: &mut crate::world::State, now| {
+        let update = |state: &mut State, now| {
             let before = state.cloud.at_hand(id, &asked.operation)?;
             let after = changed(&before, target, changes, password(call));
             invariants::updates(state, &caller, &before, &after);
@@ -282,7 +284,7 @@ impl Kind for SimulatedKind {
         let mut dice = self.world.dice(&format!("work {} {}", asked.operation, caller.object));
         // What was never in the background goes at once.
         let pace = if self.shape.pace(role) == Pace::Immediate { Pace::Immediate } else { self.shape.pace };
-        let delete = |state: &mut crate::world::State, now| {
+        let delete = |state: &mut State, now| {
             let Some(found) = state.cloud.resources.get(id).cloned() else {
                 return Ok(("it is gone".to_owned(), Progress::Done));
             };
@@ -296,7 +298,7 @@ impl Kind for SimulatedKind {
     async fn untag(&self, call: &Call, role: Role, id: &str, keys: &[String]) -> Result<()> {
         let caller = Caller::of(call, role);
         let asked = self.asked("Untag", &caller, call);
-        let untag = |state: &mut crate::world::State, _| {
+        let untag = |state: &mut State, _| {
             if let Some(found) = state.cloud.resources.get(id).cloned() {
                 invariants::owned(state, &caller, &found, "Untag");
             }

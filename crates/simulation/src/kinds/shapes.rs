@@ -84,9 +84,9 @@ pub static SHAPES: &[Shape] = &[
         in_network: true,
         ..PLAIN
     },
-    // Like an Elastic IP: nothing keeps AWS from making a second one.
+    // Like an Elastic IP, read in batches, too: nothing keeps AWS from making a second one.
     Shape {
-        meta: Meta { kind: "Address", plural: "addresses", ..META },
+        meta: Meta { kind: "Address", plural: "addresses", reads: Reads::Batched, ..META },
         roles: &[(Role::MAIN, Protection::None, Pace::Immediate)],
         answers_in_full: true,
         ..PLAIN
@@ -104,7 +104,7 @@ pub static SHAPES: &[Shape] = &[
     },
     // Like a role: a unique name, under which something may exist already.
     Shape {
-        meta: Meta { kind: "Policy", plural: "policies", ..META },
+        meta: Meta { kind: "Policy", plural: "policies", reads: Reads::Batched, ..META },
         roles: &[(Role::MAIN, Protection::UniqueName, Pace::Immediate)],
         answers_in_full: true,
         named: true,
