@@ -66,12 +66,12 @@ fn try_out(root: &Path, copy: &Path, target: &Path, patch: &Path) -> Result<Opti
         .output()?;
     ensure!(applied.status.success(), "the patch no longer applies:\n{}", text(&applied));
     let mut build = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    build.args(["build", "--offline", "--quiet", "--package", "simulation", "--bin", "simulate"]);
+    build.args(["build", "--offline", "--quiet", "--package", "simulation", "--bin", "mutant"]);
     // The same target directory: what comes from a registry is built already.
     let built = build.current_dir(copy).env("CARGO_TARGET_DIR", target).output()?;
     ensure!(built.status.success(), "it does not compile:\n{}", text(&built));
-    let simulate = target.join("debug/simulate");
-    let ran = Command::new(simulate).args(["--quick", "--seeds", &SEEDS.to_string()]).output()?;
+    let mutant = target.join("debug/mutant");
+    let ran = Command::new(mutant).args(["--quick", "--seeds", &SEEDS.to_string()]).output()?;
     let said = String::from_utf8_lossy(&ran.stdout).into_owned();
     match ran.status.code() {
         Some(0) => Ok(None),
@@ -87,6 +87,9 @@ fn refresh(root: &Path, copy: &Path) -> Result<()> {
     for part in CRATES.iter().map(|part| format!("crates/{part}")) {
         mirror(&root.join(&part), &copy.join(&part))?;
     }
+    // Under a name of its own: the target directory is shared, and `simulate` is to stay what it is.
+    let bin = "crates/simulation/src/bin";
+    write(&copy.join(bin).join("mutant.rs"), &fs::read(root.join(bin).join("simulate.rs"))?)?;
     let manifest = fs::read_to_string(root.join("Cargo.toml"))?;
     let own = |line: &str| match line.starts_with("members = ") {
         true => r#"members = ["crates/*"]"#.to_owned(),
