@@ -56,6 +56,7 @@ impl Job<'_> {
             request: None,
         };
         call.token = Some(creation.token.clone());
+        call.attempted_since = creation.since;
         let mut intent = json!(creation);
         intent["refused"] = Value::Null;
         intent["id"] = Value::Null;
@@ -112,7 +113,7 @@ impl Job<'_> {
         let (kind, call, spec, made) =
             (self.kind.clone(), call.clone(), inputs.spec.clone(), self.record.made());
         let (cx, object) = (self.cx.clone(), self.object.clone());
-        let hides_the_first = self.hides_the_first(role, inputs);
+        let is_resent = self.is_resent(role);
         let (answer, written) = self
             .detached(async move {
                 let _worker = worker;
@@ -122,7 +123,7 @@ impl Job<'_> {
                 let outcome = match &answer {
                     Ok(created) => json!({"id": created.id, "startedAt": now()}),
                     Err(error) if error.class == Class::Fenced => return (answer, None),
-                    Err(error) if error.class.is_definite() && !hides_the_first => json!({"refused": true}),
+                    Err(error) if error.class.is_definite() && !is_resent => json!({"refused": true}),
                     Err(_) => json!({"startedAt": now()}),
                 };
                 let status = json!({"creation": {role.0: outcome}});
@@ -170,11 +171,10 @@ impl Job<'_> {
         Ok(())
     }
 
-    /// Whether a refusal says nothing of what an earlier transmission of the attempt has made, and only
-    /// its token leads to that.
-    fn hides_the_first(&self, role: Role, inputs: &Inputs) -> bool {
-        let is_resent = self.record.creation(role).is_some_and(|creation| creation.since.is_some());
-        is_resent && matches!(self.kind.protection(role, Some(&inputs.spec)), Protection::TokenFor(_))
+    /// Whether an earlier transmission of the attempt may have made it: a refusal says nothing of that,
+    /// and another token would make a second one.
+    fn is_resent(&self, role: Role) -> bool {
+        self.record.creation(role).is_some_and(|creation| creation.since.is_some())
     }
 
     /// Sends the create call of an attempt once more, to learn what it has made.
