@@ -13,7 +13,7 @@ use hyper::body::Incoming;
 use parking_lot::Mutex;
 
 use super::super::core::{Cut, Hook, Log, Reply, Serve, Stage, Upstream, end_to_end};
-use super::super::faults::Faults;
+use super::super::faults::{Fault, Faults};
 use super::answer::Answer;
 use super::asked::Asked;
 use super::call::Call;
@@ -86,6 +86,7 @@ enum Fate {
     Delivered,
     Lost(Duration),
     Denied(u16),
+    Held(Fault),
 }
 
 impl World {
@@ -112,6 +113,11 @@ impl World {
                 self.note(asked, "answer replaced");
                 Ok(Answer::server_error(asked, status))
             }
+            Fate::Held(fault) => {
+                self.note(asked, "answer held");
+                fault.released().await;
+                Ok(answer)
+            }
         }
     }
 
@@ -132,6 +138,7 @@ impl World {
             }
             Action::ResetAfter => Struck::Goes(Fate::Lost(Duration::ZERO)),
             Action::ServerErrorAfter(status) => Struck::Goes(Fate::Denied(status)),
+            Action::HoldAnswer => Struck::Goes(Fate::Held(fault)),
             Action::TimeoutAfterEffect(time) => Struck::Goes(Fate::Lost(time)),
             Action::Delay(time) => {
                 self.note(asked, "delayed");
