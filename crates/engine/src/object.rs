@@ -3,6 +3,7 @@
 use kube::ResourceExt;
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
 use resource::api::{FINALIZER, GROUP, VERSION};
+use resource::condition::Reason;
 use resource::decide::Allowed;
 use resource::record::Record;
 use resource::{Meta, condition};
@@ -81,6 +82,7 @@ pub trait Object {
     fn is_deleting(&self) -> bool;
     fn is_ready(&self) -> bool;
     fn ready_reason(&self) -> Option<&str>;
+    fn is_waiting(&self) -> bool;
     fn has_finalizer(&self) -> bool;
     fn version(&self) -> u64;
 }
@@ -118,6 +120,13 @@ impl Object for DynamicObject {
 
     fn ready_reason(&self) -> Option<&str> {
         condition::find(&self.status()["conditions"], "Ready")?["reason"].as_str()
+    }
+
+    /// Whether it said that something is in its way. One that is on its way needs no waking: a
+    /// thousand new ones would wake each other a million times.
+    fn is_waiting(&self) -> bool {
+        let waits = [Reason::DependencyNotReady.as_str(), Reason::Error.as_str()];
+        !self.is_ready() && self.ready_reason().is_some_and(|reason| waits.contains(&reason))
     }
 
     fn has_finalizer(&self) -> bool {

@@ -168,7 +168,7 @@ impl Faces {
         let others = self.cx.kinds.values().filter(|other| other.meta().woken_by.contains(&kind));
         for other in others {
             let Some(store) = self.cx.stores.read().get(other.meta().kind).cloned() else { continue };
-            for object in store.state_filter(|object| !object.is_ready()) {
+            for object in store.state_filter(|object| object.is_waiting()) {
                 self.cx.graph.wake(&key_of(other.meta().kind, &object));
             }
         }

@@ -12,6 +12,7 @@ pub mod control_plane;
 pub mod crash;
 pub mod emulator;
 pub mod evidence;
+pub mod fuzz;
 pub mod hand;
 pub mod history;
 mod http;

@@ -63,11 +63,13 @@ impl World {
             .arg(TIME_SCALE)
             .arg("--cluster-name=lab")
             .env("RUST_LOG", "info,engine=debug,aws=debug");
+        let side_door = aws.side_door();
         Ok(Self {
             namespace: cluster::namespace(&client, "test").await?,
-            // What the proxy adds to EKS is seen, and changed, through it alone.
+            // What the proxy adds to EKS and RDS is seen, and changed, through it alone.
             boto: Boto::new(emulator.endpoint())
-                .with("eks", aws.side_door())
+                .with("eks", &side_door)
+                .with("rds", &side_door)
                 .with("cloudcontrol", cloud_control.endpoint()),
             control_plane,
             emulator,

@@ -67,7 +67,7 @@ pub async fn reconcile(cx: Arc<Context>, kind: Arc<dyn Kind>, object: Arc<Dynami
 async fn turn(cx: Arc<Context>, kind: Arc<dyn Kind>, object: Arc<DynamicObject>) -> Next {
     let memory = cx.memories.of(&object.uid().unwrap_or_default());
     let mut memory = memory.lock().await;
-    let mut job = Job::new(&cx, &kind, object.as_ref().clone(), &mut memory);
+    let mut job = Job::new(&cx, &kind, object, &mut memory);
     let mut ended = job.run().await;
     if let Err(error @ ClusterError::Pruned(_)) = &ended {
         let verdict = Verdict::stalled(error.to_string());
@@ -99,7 +99,7 @@ type Ended = (&'static str, Next);
 struct Job<'a> {
     cx: &'a Arc<Context>,
     kind: &'a Arc<dyn Kind>,
-    object: DynamicObject,
+    object: Arc<DynamicObject>,
     /// Of the spec that is acted on: a write of ours may bring back a newer object.
     generation: i64,
     key: Key,
@@ -120,7 +120,7 @@ impl<'a> Job<'a> {
     fn new(
         cx: &'a Arc<Context>,
         kind: &'a Arc<dyn Kind>,
-        object: DynamicObject,
+        object: Arc<DynamicObject>,
         memory: &'a mut Memory,
     ) -> Self {
         let (namespace, name) = (object.namespace().unwrap_or_default(), object.name_any());
@@ -151,7 +151,7 @@ impl<'a> Job<'a> {
 
     async fn run(&mut self) -> Result<Ended, ClusterError> {
         if self.object.version() < self.memory.written {
-            self.object = self.cx.cluster.refresh(self.meta(), &self.object).await?;
+            self.object = Arc::new(self.cx.cluster.refresh(self.meta(), &self.object).await?);
         }
         let deleting = self.object.is_deleting();
         if deleting && !self.object.has_finalizer() {
@@ -163,7 +163,8 @@ impl<'a> Job<'a> {
             return Ok(("Paused", Next::OnChange));
         }
         if !self.object.has_finalizer() {
-            self.cx.cluster.add_finalizer(self.meta(), &self.object).await?;
+            let written = self.cx.cluster.add_finalizer(self.meta(), &self.object).await?;
+            self.took(written);
             // The watch shows the finalizer, and with it the object comes back.
             return Ok(("Begun", Next::OnChange));
         }
@@ -421,7 +422,7 @@ impl<'a> Job<'a> {
     /// The object as a write of ours has left it.
     fn took(&mut self, written: DynamicObject) {
         self.memory.written = written.version();
-        self.object = written;
+        self.object = Arc::new(written);
         if let Ok(record) = self.object.record() {
             self.record = record;
         }

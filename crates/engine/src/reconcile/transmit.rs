@@ -56,6 +56,7 @@ impl Job<'_> {
             request: None,
         };
         call.token = Some(creation.token.clone());
+        call.attempted_since = creation.since;
         let mut intent = json!(creation);
         intent["refused"] = Value::Null;
         intent["id"] = Value::Null;
@@ -112,8 +113,7 @@ impl Job<'_> {
         let (kind, call, spec, made) =
             (self.kind.clone(), call.clone(), inputs.spec.clone(), self.record.made());
         let (cx, object) = (self.cx.clone(), self.object.clone());
-        // What AWS refuses now says nothing of an earlier transmission: that one may have been done.
-        let is_resent = self.record.creation(role).is_some_and(|creation| creation.since.is_some());
+        let is_resent = self.is_resent(role);
         let (answer, written) = self
             .detached(async move {
                 let _worker = worker;
@@ -123,8 +123,7 @@ impl Job<'_> {
                 let outcome = match &answer {
                     Ok(created) => json!({"id": created.id, "startedAt": cx.now()}),
                     Err(error) if error.class == Class::Fenced => return (answer, None),
-                    Err(error) if error.class.is_definite() && is_resent => return (answer, None),
-                    Err(error) if error.class.is_definite() => json!({"refused": true}),
+                    Err(error) if error.class.is_definite() && !is_resent => json!({"refused": true}),
                     Err(_) => json!({"startedAt": cx.now()}),
                 };
                 let status = json!({"creation": {role.0: outcome}});
@@ -170,6 +169,12 @@ impl Job<'_> {
             self.took(written?);
         }
         Ok(())
+    }
+
+    /// Whether an earlier transmission of the attempt may have made it: a refusal says nothing of that,
+    /// and another token would make a second one.
+    fn is_resent(&self, role: Role) -> bool {
+        self.record.creation(role).is_some_and(|creation| creation.since.is_some())
     }
 
     /// Sends the create call of an attempt once more, to learn what it has made.

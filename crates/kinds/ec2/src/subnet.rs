@@ -6,8 +6,8 @@ use aws_sdk_ec2::types::{self, AttributeBooleanValue, Filter, ResourceType, Subn
 use resource::record::Made;
 use resource::schema::{cidr_v4, default_to, immutable, matches, tags};
 use resource::{
-    Call, Candidate, Changes, Created, Deletion, Live, Meta, Observed, Phase, Polling, Progress, Protection,
-    Reads, Ref, Resource, Result, Role, Tags, targets,
+    Call, Candidate, Changes, Class, Created, Deletion, Live, Meta, Observed, Phase, Polling, Progress,
+    Protection, Reads, Ref, Resource, Result, Role, Tags, targets,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -122,7 +122,12 @@ impl Resource for Subnet {
             .tag_specifications(at_creation(ResourceType::Subnet, &call.tags))
             .send()
             .await
-            .answer()?;
+            .answer()
+            .map_err(|error| match error.code.as_str() {
+                // The range may be taken by what the first transmission made.
+                "InvalidSubnet.Conflict" if call.attempted_since.is_some() => error.class(Class::Exists),
+                _ => error,
+            })?;
         let subnet = made("CreateSubnet", answer.subnet)?;
         Ok(Created { id: subnet.id().to_owned(), live: Some(live(&subnet)) })
     }

@@ -5,6 +5,7 @@ mod db_instance;
 mod db_subnet_group;
 mod logs;
 mod modify;
+mod password;
 mod pending;
 #[cfg(test)]
 mod properties;

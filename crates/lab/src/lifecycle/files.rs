@@ -17,7 +17,7 @@ pub fn all() -> Result<Vec<Lifecycle>> {
 }
 
 /// The CustomResourceDefinitions of the chart.
-pub(super) fn crds() -> Result<Vec<Value>> {
+pub fn crds() -> Result<Vec<Value>> {
     yaml_files(paths::CRDS)?.iter().map(|path| parse(path)).collect()
 }
 

@@ -15,5 +15,6 @@ pub use complete::gaps;
 pub use data::{Change, Drift, Emulation, Foreign, Hand, Lifecycle, Look, Loss, Refusal, Sees, Step};
 pub use drive::Drive;
 pub use files::all;
+pub use files::crds;
 pub use fill::Objects;
 pub use pick::pick;

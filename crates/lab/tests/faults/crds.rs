@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use lab::emulator::Flavor;
 use lab::proxy::aws::{Action, Match};
 use lab::{Inventory, World, eventually, manifest, paths};
 use serde_json::json;

@@ -6,7 +6,7 @@ use anyhow::{Context, Result, ensure};
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::Api;
 use lab::emulator::Flavor;
-use lab::proxy::aws::AwsProxy;
+use lab::proxy::aws::{Action, AwsProxy, Match};
 use lab::proxy::kube::{self as kube_proxy, KubeProxy};
 use lab::proxy::{Stage, Verdict};
 use lab::wait::throughout;
@@ -39,52 +39,23 @@ impl Candidate {
     }
 }
 
-/// Where the leader is when it freezes: before its create call, right after AWS did what it asked.
-struct Traps {
-    sprung: watch::Sender<usize>,
-    thaw: watch::Sender<bool>,
-}
-
-impl Traps {
-    /// The intent of `before` is written, AWS has made `after`; of neither the leader learns for now.
-    fn set(leader: &Candidate, before: &str, after: &str) -> Self {
-        let (sprung, thaw) = (watch::Sender::new(0), watch::Sender::new(false));
-        let hold = |sprung: watch::Sender<usize>, thaw: watch::Sender<bool>| async move {
-            sprung.send_modify(|traps| *traps += 1);
-            let _ = thaw.subscribe().wait_for(|thaw| *thaw).await;
-        };
-        let (after, springs, thaws) = (format!("/{after}"), sprung.clone(), thaw.clone());
-        leader.aws.on_call(move |stage, call| {
-            let made =
-                call.operation == "CreateVpc" && call.params.values().any(|value| value.ends_with(&after));
-            let held = (stage == Stage::After && made).then(|| hold(springs.clone(), thaws.clone()));
-            async move {
-                if let Some(held) = held {
-                    held.await;
-                }
-                Verdict::Continue
+/// The leader's write of this object's intent is done, and it does not learn of that yet.
+fn hold_intent(leader: &Candidate, name: &str) -> (watch::Receiver<bool>, watch::Sender<bool>) {
+    let (name, written, thaw) = (name.to_owned(), watch::Sender::new(false), watch::Sender::new(false));
+    let (is_written, thaws) = (written.subscribe(), thaw.clone());
+    leader.kube.on_write(move |stage, write| {
+        let is_intent = write.body.pointer("/status/creation/main/token").is_some();
+        let is_its = is_intent && write.target.name.as_ref() == Some(&name);
+        let held = (stage == Stage::After && is_its).then(|| (written.clone(), thaws.subscribe()));
+        async move {
+            if let Some((written, mut thaws)) = held {
+                written.send_replace(true);
+                let _ = thaws.wait_for(|thaw| *thaw).await;
             }
-        });
-        let (before, springs, thaws) = (before.to_owned(), sprung.clone(), thaw.clone());
-        leader.kube.on_write(move |stage, write| {
-            let intent = write.body.pointer("/status/creation/main/token").is_some();
-            let is_its = intent && write.target.name.as_deref() == Some(&before);
-            let held = (stage == Stage::After && is_its).then(|| hold(springs.clone(), thaws.clone()));
-            async move {
-                if let Some(held) = held {
-                    held.await;
-                }
-                Verdict::Continue
-            }
-        });
-        Self { sprung, thaw }
-    }
-
-    async fn sprung(&self) -> Result<()> {
-        let mut sprung = self.sprung.subscribe();
-        tokio::time::timeout(SOON, sprung.wait_for(|traps| *traps == 2)).await.context("not both")??;
-        Ok(())
-    }
+            Verdict::Continue
+        }
+    });
+    (is_written, thaw)
 }
 
 /// Who was asleep past its lease wakes up as somebody who may not change anything any more.
@@ -108,9 +79,17 @@ async fn sample_of_a_leader_that_freezes_in_the_middle() -> Result<()> {
         second.kube.table()
     );
 
-    let traps = Traps::set(&first, "intended", "answered");
+    // One has its intent and no call yet, of the other AWS has just answered the call.
+    let (mut intended, thaw) = hold_intent(&first, "intended");
+    let owner = format!("lab/{}/VPC/answered", world.namespace);
+    let answered = first.aws.fault(Match::op("CreateVpc").param("*", &owner), Action::HoldAnswer);
     world.apply(&manifest::all(&["intended", "answered"].map(manifest::vpc))).await?;
-    traps.sprung().await?;
+    tokio::time::timeout(SOON, intended.wait_for(|written| *written)).await.context("no intent")??;
+    eventually(SOON, "AWS to make it", async || {
+        ensure!(first.aws.calls().iter().any(|call| call.note == Some("answer held")));
+        Ok(())
+    })
+    .await?;
     let leader = holder(&world).await?;
     first.operator.stop()?;
     let asleep = Instant::now();
@@ -138,7 +117,8 @@ async fn sample_of_a_leader_that_freezes_in_the_middle() -> Result<()> {
         kube_proxy::Action::Delay(Duration::from_secs(3)),
     );
     let (calls, writes) = (first.aws.mark(), first.kube.mark());
-    traps.thaw.send_replace(true);
+    thaw.send_replace(true);
+    answered.release();
     first.operator.cont()?;
     let ended = eventually(SOON, "the one that slept to end", async || {
         first.operator.exited()?.context("still running")

@@ -9,5 +9,6 @@ mod credentials;
 mod leaders;
 mod life;
 mod many;
+mod resent;
 mod stack;
 mod storms;

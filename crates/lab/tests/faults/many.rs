@@ -4,7 +4,6 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use kube::api::ListParams;
-use lab::emulator::Flavor;
 use lab::{Inventory, World, eventually, manifest};
 
 use crate::life::ended_well;

@@ -24,7 +24,7 @@ fn throttling(percent: u8) -> Storm {
     let name = if percent > 30 { "60 % throttled" } else { "30 % throttled" };
     Storm {
         told: vec![("Throttled", THROTTLES)],
-        within: Duration::from_secs(300),
+        within: Duration::from_secs(if percent > 30 { 900 } else { 300 }),
         patience: if percent > 30 { 6 } else { 3 },
         ..Storm::new(name, vec![(Match::any().percent(percent), Action::Throttle)])
     }

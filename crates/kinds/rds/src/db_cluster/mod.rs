@@ -13,11 +13,12 @@ use resource::{
     Progress, Protection, Reads, Resource, Result, Role,
 };
 
+use crate::password::password;
 use crate::store::{Described, Store, filter, made};
 use crate::tags::retag;
 use crate::{modify, snapshot};
 use live::live;
-use spec::{PASSWORD, Spec, Status};
+use spec::{Spec, Status};
 
 /// An Aurora DB cluster: the data and the addresses of its member instances.
 pub(crate) struct DbCluster(pub(crate) Store<types::DbCluster>);
@@ -75,7 +76,7 @@ impl Resource for DbCluster {
 
     async fn create(&self, call: &Call, _: Role, spec: &Spec, _: &Made) -> Result<Created<Spec, Status>> {
         let create = calls::create(&self.0.client(call).await?, call, spec);
-        let create = create.master_user_password(call.secret(PASSWORD)?.expose());
+        let create = create.master_user_password(password(call)?);
         let answer = create.send().await.answer().map_err(other_first)?;
         let cluster = made("CreateDBCluster", answer.db_cluster)?;
         let mut live = live(&cluster, Some(spec));
@@ -95,7 +96,7 @@ impl Resource for DbCluster {
         if changes.touch("masterUserPasswordRef") {
             // Alone: AWS applies it at once; to ask for that would flush what waits.
             let rotate = client.modify_db_cluster().db_cluster_identifier(id);
-            rotate.master_user_password(call.secret(PASSWORD)?.expose()).send().await.answer()?;
+            rotate.master_user_password(password(call)?).send().await.answer()?;
             return Ok(Progress::Busy);
         }
         let arn = live.status.db_cluster_arn.as_deref().unwrap_or_default();

@@ -10,9 +10,6 @@ use serde_with::skip_serializing_none;
 
 use crate::schema::{backup_window, identifier, insights_retention, kms_key, log_types, maintenance_window};
 
-/// Where the password stands in the spec.
-pub(crate) const PASSWORD: &str = "/masterUserPasswordRef";
-
 /// The data and the addresses that Aurora instances share. Deleting it leaves a final snapshot unless
 /// skipFinalSnapshot is set, and is refused by AWS as long as instances are in it.
 #[skip_serializing_none]

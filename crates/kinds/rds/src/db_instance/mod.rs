@@ -13,11 +13,12 @@ use resource::{
     Protection, Reads, Resource, Result, Role,
 };
 
+use crate::password::password;
 use crate::store::{Described, Store, filter, made};
 use crate::tags::retag;
 use crate::{modify, snapshot};
 use live::live;
-use spec::{PASSWORD, Spec, Status};
+use spec::{Spec, Status};
 
 /// An RDS DB instance: a database server, of its own or in an Aurora cluster.
 pub(crate) struct DbInstance(pub(crate) Store<types::DbInstance>);
@@ -75,7 +76,7 @@ impl Resource for DbInstance {
     async fn create(&self, call: &Call, _: Role, spec: &Spec, _: &Made) -> Result<Created<Spec, Status>> {
         let mut create = calls::create(&self.0.client(call).await?, call, spec);
         if !spec.is_member() {
-            create = create.master_user_password(call.secret(PASSWORD)?.expose());
+            create = create.master_user_password(password(call)?);
         }
         let answer = create.send().await.answer().map_err(other_first)?;
         let instance = made("CreateDBInstance", answer.db_instance)?;
@@ -151,7 +152,7 @@ async fn rotate(client: &Client, call: &Call, id: &str, target: &Spec) -> Result
         return Ok(Progress::Done);
     }
     let rotate = client.modify_db_instance().db_instance_identifier(id);
-    rotate.master_user_password(call.secret(PASSWORD)?.expose()).send().await.answer()?;
+    rotate.master_user_password(password(call)?).send().await.answer()?;
     Ok(Progress::Busy)
 }
 

@@ -18,6 +18,7 @@ mod rest;
 mod rules;
 mod s3;
 mod serve;
+mod settings;
 mod slow;
 mod tokens;
 pub(crate) mod xml;
@@ -72,6 +73,7 @@ impl AwsProxy {
             nat_addresses: NatAddresses::default(),
             eks: Eks::default(),
             databases: Endpoint::default(),
+            settings: settings::Settings::default(),
             page: AtomicUsize::new(0),
             plain: Mutex::new(None),
         });

@@ -108,6 +108,9 @@ pub enum Action {
     ServerErrorAfter(u16),
     /// Let the effect happen, then hang for that long and close the connection.
     TimeoutAfterEffect(Duration),
+    /// Let the effect happen, and hold the answer back for
+    /// [`Fault::release`](crate::proxy::Fault::release).
+    HoldAnswer,
     /// Let the call wait for that long.
     Delay(Duration),
     /// Let the call wait, unforwarded, for [`Fault::release`](crate::proxy::Fault::release).

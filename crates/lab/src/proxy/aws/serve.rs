@@ -13,7 +13,7 @@ use hyper::body::Incoming;
 use parking_lot::Mutex;
 
 use super::super::core::{Cut, Hook, Log, Reply, Serve, Stage, Upstream, end_to_end};
-use super::super::faults::Faults;
+use super::super::faults::{Fault, Faults};
 use super::answer::Answer;
 use super::asked::Asked;
 use super::call::Call;
@@ -24,6 +24,7 @@ use super::lies::NatAddresses;
 use super::plain::Plain;
 use super::resources::Resource;
 use super::rules::{Action, Match};
+use super::settings::{self, Settings};
 use super::slow::Slow;
 use super::tokens::{Seen, Tokens};
 use super::xml::Element;
@@ -43,6 +44,7 @@ pub(super) struct World {
     pub nat_addresses: NatAddresses,
     pub eks: Eks,
     pub databases: Endpoint,
+    pub settings: Settings,
     /// Items a page; 0 for whole lists.
     pub page: AtomicUsize,
     /// Every call unmasked, if a test wants that.
@@ -84,6 +86,7 @@ enum Fate {
     Delivered,
     Lost(Duration),
     Denied(u16),
+    Held(Fault),
 }
 
 impl World {
@@ -110,6 +113,11 @@ impl World {
                 self.note(asked, "answer replaced");
                 Ok(Answer::server_error(asked, status))
             }
+            Fate::Held(fault) => {
+                self.note(asked, "answer held");
+                fault.released().await;
+                Ok(answer)
+            }
         }
     }
 
@@ -130,6 +138,7 @@ impl World {
             }
             Action::ResetAfter => Struck::Goes(Fate::Lost(Duration::ZERO)),
             Action::ServerErrorAfter(status) => Struck::Goes(Fate::Denied(status)),
+            Action::HoldAnswer => Struck::Goes(Fate::Held(fault)),
             Action::TimeoutAfterEffect(time) => Struck::Goes(Fate::Lost(time)),
             Action::Delay(time) => {
                 self.note(asked, "delayed");
@@ -202,6 +211,8 @@ impl World {
         if let Some(before) = before {
             lies::complete_rules(self, asked, &before, &mut root).await?;
         }
+        self.settings.learn(asked);
+        self.settings.fill(&mut root);
         self.nat_addresses.learn(asked, &root);
         self.nat_addresses.fill(&mut root);
         lies::filter(asked, &mut root);
@@ -252,7 +263,8 @@ impl World {
     pub async fn forward(&self, asked: &Asked) -> Result<Answer, Cut> {
         self.log.edit(asked.seq, |call| call.forwarded = true);
         let whole = if self.page.load(Ordering::Relaxed) > 0 { pages::whole(asked) } else { None };
-        let form = whole.or_else(|| self.databases.form(asked));
+        let form = settings::flushing(self, asked).await?;
+        let form = form.or(whole).or_else(|| self.databases.form(asked));
         self.send(asked, form.map_or_else(|| asked.body.clone(), Bytes::from)).await
     }
 
