@@ -6,8 +6,10 @@ const MASK: &str = "***";
 /// The text without these secrets: as they are, as URLs, XML, JSON and Rust's own debug output write
 /// them, once or twice, each character in its own way; and as base64.
 pub(crate) fn scrub(text: &str, secrets: &[&str]) -> String {
-    // A secret of stars alone would stand in what takes its place.
-    let secrets: Vec<_> = secrets.iter().filter(|secret| !secret.trim_matches('*').is_empty()).collect();
+    // A secret of stars alone would stand in what takes its place; one that is longer than the text, a
+    // megabyte maybe, cannot stand in it: no spelling is shorter than the secret itself.
+    let may_stand = |secret: &&&str| secret.len() <= text.len() && !secret.trim_matches('*').is_empty();
+    let secrets: Vec<_> = secrets.iter().filter(may_stand).collect();
     let mut encoded: Vec<String> = secrets.iter().flat_map(|secret| base64_of(secret)).collect();
     encoded.sort_by_key(|spelling| std::cmp::Reverse(spelling.len()));
     let mut text = text.to_owned();
@@ -56,6 +58,9 @@ fn length(text: &str, secret: &str) -> Option<usize> {
         let mut longer: Vec<usize> = longer.collect();
         longer.sort_unstable();
         longer.dedup();
+        if longer.is_empty() {
+            return None;
+        }
         ends = longer;
     }
     ends.last().copied()
