@@ -1,6 +1,6 @@
 //! What must be true after every single effect of the engine.
 
-use engine::FINALIZER;
+use resource::api::FINALIZER;
 use resource::record::{Creation, Record};
 use resource::{Call, Protection, Role};
 use serde_json::Value;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use engine::GROUP;
+use resource::api::{GROUP, VERSION};
 use resource::tags::{Ownership, UID_TAG};
 use resource::{Role, Tags};
 use serde_json::{Map, Value, json};
@@ -103,7 +103,7 @@ fn apply(state: &mut State, actor: Actor, number: u64, at: Duration, time: &str)
 /// Makes an object.
 pub fn make(state: &mut State, shape: &Shape, name: &str, spec: &Value, at: Duration, time: &str) {
     let object = json!({
-        "apiVersion": format!("{GROUP}/{}", engine::VERSION), "kind": shape.meta.kind,
+        "apiVersion": format!("{GROUP}/{}", VERSION), "kind": shape.meta.kind,
         "metadata": {}, "spec": without_nulls(spec), "status": {"observedGeneration": -1},
     });
     // If it is there, it stays as it is.
