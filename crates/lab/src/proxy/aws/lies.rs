@@ -16,6 +16,11 @@ use super::xml::Element;
 /// The refusals that AWS gives and an emulator forgets.
 pub(super) async fn refuse(world: &World, asked: &Asked) -> Result<Option<Answer>, Cut> {
     let value = |name: &str| asked.params.get(name).map(String::as_str).unwrap_or_default();
+    // moto takes what no XML can hold, and then answers what nobody can read.
+    if asked.params.values().any(|value| value.contains(is_no_xml)) && asked.service == "ec2" {
+        let message = "A specified character is invalid.";
+        return Ok(Some(Answer::error(asked, 400, "InvalidCharacter", message)));
+    }
     let refusal = match asked.operation.as_str() {
         // moto deletes a VPC with security groups of its own in it.
         "DeleteVpc" => {
@@ -81,6 +86,11 @@ pub(super) async fn refuse(world: &World, asked: &Asked) -> Result<Option<Answer
         _ => None,
     };
     Ok(refusal)
+}
+
+/// The characters that XML 1.0 does not have, however they are written.
+fn is_no_xml(character: char) -> bool {
+    matches!(character, '\0'..='\x08' | '\x0b' | '\x0c' | '\x0e'..='\x1f' | '\u{fffe}' | '\u{ffff}')
 }
 
 async fn nat_gateways(
