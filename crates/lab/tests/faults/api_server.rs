@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, ensure};
 use lab::World;
 use lab::emulator::Flavor;
+use lab::proxy::Fault;
 use lab::proxy::aws::{Action, Match};
 
 use crate::life::ended_well;
@@ -12,14 +13,14 @@ use crate::stack::Stack;
 
 const WITHIN: Duration = Duration::from_secs(180);
 
-/// Does something once AWS has done this, and before the operator learns of it.
-async fn while_under_way(
-    world: &World,
-    operation: &str,
-    what: impl Future<Output = Result<()>>,
-) -> Result<()> {
-    let held = world.aws.fault(Match::op(operation).times(1), Action::HoldAnswer);
-    ensure!(held.reached(1, WITHIN).await, "no {operation}:\n{}", world.aws.table());
+/// AWS does this, and the operator does not learn of it yet. To be set before what leads to it.
+fn hold(world: &World, operation: &str) -> Fault {
+    world.aws.fault(Match::op(operation).times(1), Action::HoldAnswer)
+}
+
+/// Does something while that answer is held.
+async fn amid(world: &World, held: Fault, what: impl Future<Output = Result<()>>) -> Result<()> {
+    ensure!(held.reached(1, WITHIN).await, "not called:\n{}", world.aws.table());
     what.await?;
     held.release();
     Ok(())
@@ -35,22 +36,21 @@ async fn halt_etcd(world: &World, time: Duration) -> Result<()> {
 /// a call whose answer must not get lost.
 async fn life(world: &World, strike: impl AsyncFn() -> Result<()>) -> Result<()> {
     let mut operator = world.operator(&[]).await?;
+    let (vpc, gateway) = (hold(world, "CreateVpc"), hold(world, "CreateNatGateway"));
     let stack = Stack::apply(world).await?;
-    while_under_way(world, "CreateVpc", strike()).await?;
-    while_under_way(world, "CreateNatGateway", strike()).await?;
+    amid(world, vpc, strike()).await?;
+    amid(world, gateway, strike()).await?;
     stack.ready(WITHIN).await?;
-    let (struck, drifted) = tokio::join!(strike(), async {
-        tokio::time::sleep(Duration::from_millis(300)).await;
-        stack.drift(WITHIN).await
-    });
-    struck?;
-    drifted?;
+    strike().await?;
+    stack.drift(WITHIN).await?;
+    let deletion = hold(world, "DeleteNatGateway");
     stack.delete().await?;
-    while_under_way(world, "DeleteNatGateway", strike()).await?;
+    amid(world, deletion, strike()).await?;
     stack.gone(WITHIN).await?;
     stack.ensure_made_once()?;
+    // An answer that is held for longer than the SDK waits is lost, and said to be.
     for (reason, message) in stack.troubles() {
-        anyhow::bail!("AWS is not to blame: {reason}: {message}");
+        ensure!(message.contains("no answer from AWS"), "AWS is not to blame: {reason}: {message}");
     }
     ended_well(&mut operator).await
 }
@@ -59,14 +59,16 @@ async fn life(world: &World, strike: impl AsyncFn() -> Result<()>) -> Result<()>
 async fn sample_of_an_api_server_that_restarts() -> Result<()> {
     let world = World::prepare(Flavor::Moto).await?;
     let mut operator = world.operator(&[]).await?;
+    let subnet = hold(&world, "CreateSubnet");
     let stack = Stack::apply(&world).await?;
     // The kill, the time without, and the start all fall into a call.
-    while_under_way(&world, "CreateSubnet", world.control_plane.restart_apiserver()).await?;
+    amid(&world, subnet, world.control_plane.restart_apiserver()).await?;
     stack.ready(WITHIN).await?;
     stack.ensure_made_once()?;
     halt_etcd(&world, Duration::from_secs(3)).await?;
+    let deletion = hold(&world, "DeleteNatGateway");
     stack.delete().await?;
-    while_under_way(&world, "DeleteNatGateway", halt_etcd(&world, Duration::from_secs(3))).await?;
+    amid(&world, deletion, halt_etcd(&world, Duration::from_secs(3))).await?;
     stack.gone(WITHIN).await?;
     ended_well(&mut operator).await
 }
