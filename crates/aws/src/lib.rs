@@ -42,7 +42,7 @@ mod session;
 
 pub use batch::Batch;
 pub use class::classify;
-pub use clients::Clients;
+pub use clients::{Clients, Turn};
 pub use error::{Answer, or_absent};
 pub use guard::{Fence, Guard};
 pub use metrics::Metrics;

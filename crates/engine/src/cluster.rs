@@ -10,9 +10,14 @@ use resource::Meta;
 use resource::api::{FINALIZER, GROUP, OPERATOR};
 use serde_json::{Value, json};
 use thiserror::Error;
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::lease::Fence;
 use crate::object::{Object, api_resource};
+
+/// How many requests are under way at once. Each takes a connection of its own; a thousand objects
+/// that change together would open a thousand, and be refused by the API server's own limit.
+const AT_ONCE: usize = 16;
 
 /// How long a write is tried again before the reconcile gives up and comes back later.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -44,11 +49,12 @@ pub enum ClusterError {
 pub struct Cluster {
     client: Client,
     fence: Fence,
+    turns: Semaphore,
 }
 
 impl Cluster {
     pub fn new(client: Client, fence: Fence) -> Self {
-        Self { client, fence }
+        Self { client, fence, turns: Semaphore::new(AT_ONCE) }
     }
 
     fn api(&self, meta: &Meta, namespace: &str) -> Api<DynamicObject> {
@@ -62,6 +68,7 @@ impl Cluster {
         namespace: &str,
         name: &str,
     ) -> Result<Option<DynamicObject>, ClusterError> {
+        let _turn = self.turn().await;
         Ok(self.api(meta, namespace).get_opt(name).await?)
     }
 
@@ -73,6 +80,7 @@ impl Cluster {
 
     /// Whether the kind's CRD is being deleted without leave to take the AWS resources with it.
     pub async fn holds(&self, meta: &Meta) -> Result<bool, ClusterError> {
+        let _turn = self.turn().await;
         let crds: Api<PartialObjectMeta<CustomResourceDefinition>> = Api::all(self.client.clone());
         let crd = crds.get_metadata_opt(&format!("{}.{GROUP}", meta.plural)).await?;
         Ok(crd.is_some_and(|crd| {
@@ -107,6 +115,7 @@ impl Cluster {
         object: &DynamicObject,
         finalizers: Vec<String>,
     ) -> Result<DynamicObject, ClusterError> {
+        let _turn = self.turn().await;
         self.check()?;
         // The uid keeps the patch from reaching an object of the same name made anew meanwhile.
         let patch = json!({"metadata": {
@@ -131,6 +140,7 @@ impl Cluster {
         let deadline = tokio::time::Instant::now() + PATIENCE;
         let mut version = object.resource_version();
         loop {
+            let turn = self.turn().await;
             self.check()?;
             let patch = json!({"metadata": {"resourceVersion": version}, "status": status});
             let error = match api.patch_status(&object.name_any(), &params(), &Patch::Merge(patch)).await {
@@ -138,6 +148,7 @@ impl Cluster {
                 Ok(_) => return Err(ClusterError::Gone),
                 Err(error) => error,
             };
+            drop(turn);
             match &error {
                 kube::Error::Api(status) if status.code == 404 => return Err(ClusterError::Gone),
                 kube::Error::Api(status) if status.code == 409 => {}
@@ -154,6 +165,11 @@ impl Cluster {
                 Err(error) => return Err(error),
             }
         }
+    }
+
+    /// None only while the engine is torn down.
+    async fn turn(&self) -> Option<SemaphorePermit<'_>> {
+        self.turns.acquire().await.ok()
     }
 
     fn check(&self) -> Result<(), ClusterError> {

@@ -60,6 +60,21 @@ pub struct Options {
     pub clock: Arc<dyn Clock>,
 }
 
+/// How many objects of a kind are under way at once where each read is a call of its own: a thousand
+/// would open a thousand connections. What users changed does not wait behind checks, nor behind
+/// another kind.
+pub(crate) struct Turns {
+    pub checks: Semaphore,
+    pub changes: Semaphore,
+}
+
+impl Turns {
+    pub fn of(workers: usize) -> Self {
+        let turns = || Semaphore::new(workers.max(1));
+        Self { checks: turns(), changes: turns() }
+    }
+}
+
 /// What every reconcile shares.
 pub(crate) struct Context {
     pub options: Options,
@@ -77,8 +92,8 @@ pub(crate) struct Context {
     pub metrics: Metrics,
     pub workers: Arc<Semaphore>,
     pub pace: Pace,
-    /// Turns for periodic checks that cost calls of their own: they leave room for what users change.
-    pub checks: Semaphore,
+    /// By kind. Where reads are joined there are none: a few at a time would make many small batches.
+    pub turns: HashMap<&'static str, Turns>,
     /// Turns true once every installed kind's objects are known: before, "missing" means nothing.
     pub known: watch::Receiver<bool>,
     /// What must not be cut off: AWS calls with the writes that follow them.

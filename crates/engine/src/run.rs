@@ -7,15 +7,15 @@ use k8s_openapi::api::core::v1::Namespace;
 use kube::Client;
 use kube::api::Api;
 use parking_lot::RwLock;
-use resource::Kind;
 use resource::schema::{self, FREE_FORM, REF, SECRET};
+use resource::{Kind, Reads};
 use serde_json::Value;
 use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::cluster::Cluster;
-use crate::context::{Accounts, Context, Options};
+use crate::context::{Accounts, Context, Options, Turns};
 use crate::crds::Installed;
 use crate::events::Events;
 use crate::graph::Graph;
@@ -60,6 +60,7 @@ impl Engine {
             cluster_name,
             yields: RwLock::new(yields(&kinds)),
             secrets: Secrets::new(client.clone(), namespace),
+            turns: turns(&kinds, options.workers),
             kinds: kinds.into_iter().map(|kind| (kind.meta().kind, kind)).collect(),
             accounts,
             cluster: Cluster::new(client.clone(), fence),
@@ -70,7 +71,6 @@ impl Engine {
             metrics,
             workers: Arc::new(Semaphore::new(options.workers.max(1))),
             pace: Pace::default(),
-            checks: Semaphore::new(options.workers.max(1)),
             known: is_known,
             tasks: TaskTracker::new(),
             options,
@@ -130,6 +130,11 @@ impl Engine {
             leadership.release().await;
         }
     }
+}
+
+fn turns(kinds: &[Arc<dyn Kind>], workers: usize) -> HashMap<&'static str, Turns> {
+    let alone = kinds.iter().map(|kind| kind.meta()).filter(|meta| meta.reads == Reads::OneByOne);
+    alone.map(|meta| (meta.kind, Turns::of(workers))).collect()
 }
 
 /// Whether any field of a kind may refer to a Secret.

@@ -24,6 +24,9 @@ use crate::graph::Key;
 use crate::object::{Object, api_resource};
 use crate::reconcile::{Next, reconcile};
 
+/// How many objects are listed at a time: a page is held as text, as JSON and as objects at once.
+const PAGE: u32 = 100;
+
 /// Watches and reconciles the objects of one kind until told to stop.
 pub async fn run(
     client: Client,
@@ -39,7 +42,7 @@ pub async fn run(
     let api: Api<DynamicObject> = Api::all_with(client, &resource);
     let reader = writer.as_reader();
     let listed = faces.is_listed.subscribe();
-    let objects = watch(api, watcher::Config::default())
+    let objects = watch(api, watcher::Config::default().page_size(PAGE))
         .default_backoff()
         .modify(|object| object.metadata.managed_fields = None)
         .reflect(writer)

@@ -19,8 +19,9 @@ use resource::decide::{Allowed, Decision, Facts, Sight, decide};
 use resource::diff::{Difference, diff};
 use resource::record::Record;
 use resource::tags::Ownership;
-use resource::{Call, Error, Kind, Meta, Reads, Role, Scope, Secrets, schedule, schema};
+use resource::{Call, Error, Kind, Meta, Role, Scope, Secrets, schedule, schema};
 use serde_json::{Value, json};
+use tokio::sync::SemaphorePermit;
 use tracing::Instrument;
 
 use crate::cluster::ClusterError;
@@ -220,11 +221,7 @@ impl<'a> Job<'a> {
             {
                 return Ok(("Skipped", Next::After(wait)));
             }
-            let _turn = match self.is_periodic(&inputs) {
-                // What users changed goes before: it waits for no turn.
-                true => self.cx.checks.acquire().await.ok(),
-                false => None,
-            };
+            let _turn = self.turn(&inputs).await;
             if self.memory.inputs != inputs.hash {
                 self.memory.failures = 0;
                 self.memory.failing_since = None;
@@ -350,10 +347,12 @@ impl<'a> Job<'a> {
         Duration::try_from(due.duration_since(self.cx.now())).ok().filter(|wait| !wait.is_zero())
     }
 
-    /// A check of an unchanged object that costs calls of its own.
-    fn is_periodic(&self, inputs: &Inputs) -> bool {
+    /// Waits until fewer objects of the kind are under way, where that is bounded.
+    async fn turn(&self, inputs: &Inputs) -> Option<SemaphorePermit<'a>> {
+        let turns = self.cx.turns.get(self.meta().kind)?;
         let is_unchanged = self.object.is_ready() && self.record.inputs == inputs.hash;
-        is_unchanged && self.meta().reads == Reads::OneByOne
+        let turns = if is_unchanged { &turns.checks } else { &turns.changes };
+        turns.acquire().await.ok()
     }
 
     fn interval(&self) -> Result<Duration, String> {

@@ -2,7 +2,7 @@
 
 use std::future::Future;
 
-use aws::{Answer, Batch, Clients};
+use aws::{Answer, Batch, Clients, Turn};
 use aws_sdk_ec2::Client;
 use aws_sdk_ec2::types::{Filter, Tag};
 use resource::tags::OWNER_TAG;
@@ -64,7 +64,11 @@ impl<T: Described> Store<T> {
         if let Some(found) = self.by_id.get(&call.scope, id).await?.pop() {
             return Ok(Some(found));
         }
-        let Some(found) = T::single(&self.client(call).await?, id).await? else { return Ok(None) };
+        let found = {
+            let _turn = self.clients.turn().await;
+            T::single(&self.client(call).await?, id).await?
+        };
+        let Some(found) = found else { return Ok(None) };
         let found = found.into_iter().find(|item| item.id() == id);
         let incomplete = || Error::new(Class::Transient, T::OPERATION, format!("the answer lacks {id}"));
         found.map(Some).ok_or_else(incomplete)
@@ -78,7 +82,13 @@ impl<T: Described> Store<T> {
     /// All that pass these filters. A value may hold wildcards, so more than meant may pass.
     pub(crate) async fn matching(&self, call: &Call, filters: &[(&str, &str)]) -> Result<Vec<T>> {
         let filters = filters.iter().map(|(name, value)| filter(name, [(*value).to_owned()])).collect();
+        let _turn = self.clients.turn().await;
         T::matching(&self.client(call).await?, filters).await
+    }
+
+    /// Waits for its turn to read what objects cannot share.
+    pub(crate) async fn turn(&self) -> Turn<'_> {
+        self.clients.turn().await
     }
 
     /// Sets and removes the tags that differ.

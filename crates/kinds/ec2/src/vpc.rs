@@ -123,6 +123,7 @@ impl Resource for Vpc {
         let Some(vpc) = self.0.read(call, id).await? else { return Ok(Observed::Absent) };
         let mut live = live(&vpc);
         let client = self.0.client(call).await?;
+        let _turn = self.0.turn().await;
         if spec.is_some_and(|spec| spec.enable_dns_support.is_some()) {
             live.spec.enable_dns_support = attribute(&client, id, VpcAttributeName::EnableDnsSupport).await?;
         }
