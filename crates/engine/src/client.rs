@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn what_is_too_deep_is_cut_off_and_the_rest_is_whole() {
-        let list = json!({"items": [{"spec": nested(20_000)}, {"spec": nested(3)}]}).to_string();
+        let list = json!({"items": [{"spec": nested(1_000)}, {"spec": nested(3)}]}).to_string();
         for size in [1, 7, 1_000_000] {
             let read: Value = serde_json::from_str(&through(&list, size)).unwrap();
             assert_eq!(read["items"][1]["spec"], nested(3));

@@ -7,7 +7,7 @@ use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
 use crate::lifecycle::Lifecycle;
-use crate::proxy::aws::{Table, mask};
+use crate::proxy::aws::{Call, Table, mask};
 use crate::world::World;
 
 /// The change of every Secret that an object has sent to AWS.
@@ -50,10 +50,10 @@ impl Rotation {
     /// Whether the last call that carried a secret carried the new one.
     pub fn ensure_sent(&self, world: &World) -> Result<()> {
         let calls = world.aws.calls_since(self.mark);
-        let carried = calls.iter().filter(|call| call.succeeded() && call.mutating);
-        let carried = carried.filter_map(|call| call.params.values().find(|value| value.starts_with("****")));
+        let mut changes = calls.iter().rev().filter(|call| call.succeeded() && call.mutating);
+        let carried = |call: &Call| call.params.values().find(|value| value.starts_with("****")).cloned();
         ensure!(
-            carried.last() == Some(&mask(&self.value)),
+            changes.find_map(carried) == Some(mask(&self.value)),
             "AWS was not sent the new value last:\n{}",
             Table(&calls)
         );

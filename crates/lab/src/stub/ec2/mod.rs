@@ -110,7 +110,7 @@ impl Ec2 {
         for id in params.values("ResourceId") {
             self.anything(id)?.retain(|key, value| {
                 let named = tags.iter().find(|tag| tag.get("Key") == Some(key));
-                !named.is_some_and(|tag| tag.get("Value").is_none_or(|given| given == value))
+                named.is_none_or(|tag| tag.get("Value").is_some_and(|given| given != value))
             });
         }
         Ok(done())
