@@ -271,7 +271,12 @@ impl Resource for CloudControlResource {
 }
 
 impl CloudControlResource {
-    pub(crate) async fn get(&self, call: &Call, type_name: &str, id: &str) -> Result<Option<Map<String, Value>>> {
+    pub(crate) async fn get(
+        &self,
+        call: &Call,
+        type_name: &str,
+        id: &str,
+    ) -> Result<Option<Map<String, Value>>> {
         let get = self.0.get(&call.scope).await?.get_resource().type_name(type_name).identifier(id);
         let Some(answer) = answer_or_absent(get.send().await, ABSENT)? else { return Ok(None) };
         let text = answer.resource_description().and_then(|resource| resource.properties()).unwrap_or("{}");

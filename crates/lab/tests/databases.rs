@@ -38,7 +38,7 @@ async fn apply<'a>(world: &'a World, name: &'a str, more: Value) -> Result<Subje
 }
 
 async fn rds(world: &World, operation: &str, params: Value) -> Result<Value> {
-    Ok(world.boto.call("rds", operation, params).await.with_context(|| operation.to_owned())?)
+    world.boto.call("rds", operation, params).await.with_context(|| operation.to_owned())
 }
 
 async fn in_aws(world: &World, name: &str) -> Result<Value> {

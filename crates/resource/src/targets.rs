@@ -29,6 +29,8 @@ targets! {
     InternetGateway = "InternetGateway" yields "/status/internetGatewayId" or "id";
     /// An IAM role, by its ARN.
     IamRole = "IAMRole" yields "/status/arn" or "arn";
+    /// An Aurora DB cluster, by its identifier.
+    DbCluster = "DBCluster" yields "/spec/dbClusterIdentifier" or "name";
     /// An RDS DB subnet group, by its name in AWS.
     DbSubnetGroup = "DBSubnetGroup" yields "/spec/dbSubnetGroupName" or "name";
     /// An RDS DB parameter group, by its name in AWS.

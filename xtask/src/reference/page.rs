@@ -43,8 +43,7 @@ pub fn of(kind: &dyn Kind, example: &str) -> String {
 
 /// The page that lists the kinds, and says what they share.
 pub fn index(kinds: &[Arc<dyn Kind>]) -> String {
-    let mut text =
-        format!("{HEADER}# Kinds of {}/{}\n\n| Kind | |\n| --- | --- |\n", GROUP, VERSION);
+    let mut text = format!("{HEADER}# Kinds of {}/{}\n\n| Kind | |\n| --- | --- |\n", GROUP, VERSION);
     for kind in kinds {
         let meta = kind.meta();
         text += &format!("| [{}]({}.md) | {} |\n", meta.kind, meta.kind.to_lowercase(), meta.about);

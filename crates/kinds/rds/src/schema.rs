@@ -15,6 +15,15 @@ pub(crate) fn identifier(schema: &mut Schema) {
     .transform(schema);
 }
 
+/// The name of a cluster's object, or the identifier of a cluster.
+pub(crate) fn cluster(schema: &mut Schema) {
+    matches(
+        r"^[a-zA-Z0-9]([-.a-zA-Z0-9]*[a-zA-Z0-9])?$",
+        "must be the name of a DBCluster object, or the identifier of a cluster in AWS",
+    )
+    .transform(schema);
+}
+
 /// A daily window: 03:00-04:00.
 pub(crate) fn backup_window(schema: &mut Schema) {
     schema.insert("maxLength".to_owned(), 11.into());

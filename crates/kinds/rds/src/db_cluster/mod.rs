@@ -37,7 +37,8 @@ impl Resource for DbCluster {
         reads: Reads::Batched,
         polling: Polling(std::time::Duration::from_secs(30)),
         precious: true,
-        woken_by: &[],
+        // A member that names the cluster by its identifier, or its deletion, is in no reference.
+        woken_by: &["DBInstance"],
         permissions: &[
             "rds:AddTagsToResource",
             "rds:CreateDBCluster",

@@ -49,7 +49,7 @@ pub(super) fn create(client: &Client, call: &Call, spec: &Spec) -> Create {
         .set_monitoring_role_arn(spec.monitoring_role_arn.clone())
         .set_enable_cloudwatch_logs_exports(spec.enabled_cloudwatch_logs_exports.clone())
         .set_deletion_protection(spec.deletion_protection)
-        .set_db_cluster_identifier(spec.db_cluster_identifier.clone())
+        .set_db_cluster_identifier(name(spec.db_cluster_identifier.as_ref()))
         .set_tags(Some(to_rds(&call.tags)))
 }
 

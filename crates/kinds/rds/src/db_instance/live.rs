@@ -32,6 +32,7 @@ fn shown(instance: &DbInstance) -> Spec {
     let groups = groups.filter(|group| group.status() != Some("removing"));
     let subnets = instance.db_subnet_group().and_then(|group| group.db_subnet_group_name());
     let parameters = instance.db_parameter_groups().first().and_then(|group| group.db_parameter_group_name());
+    let cluster = instance.db_cluster_identifier().filter(|name| !name.is_empty());
     let text = |text: &Option<String>| text.clone().unwrap_or_default();
     Spec {
         db_instance_identifier: text(&instance.db_instance_identifier),
@@ -71,7 +72,7 @@ fn shown(instance: &DbInstance) -> Spec {
         monitoring_role_arn: instance.monitoring_role_arn.clone(),
         enabled_cloudwatch_logs_exports: Some(instance.enabled_cloudwatch_logs_exports().to_vec()),
         deletion_protection: Some(instance.deletion_protection.unwrap_or(false)),
-        db_cluster_identifier: instance.db_cluster_identifier.clone().filter(|name| !name.is_empty()),
+        db_cluster_identifier: cluster.map(NameRef::to),
         ..Spec::default()
     }
 }

@@ -8,7 +8,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
-use crate::schema::{backup_window, identifier, insights_retention, kms_key, log_types, maintenance_window};
+use crate::schema::{
+    backup_window, cluster, identifier, insights_retention, kms_key, log_types, maintenance_window,
+};
 
 /// A database server. Deleting it leaves a final snapshot unless skipFinalSnapshot is set.
 ///
@@ -141,10 +143,11 @@ pub(crate) struct Spec {
     /// Whether a deletion leaves no final snapshot. Left out, it leaves one.
     #[schemars(transform = write_only)]
     pub(crate) skip_final_snapshot: Option<bool>,
-    /// The identifier of the Aurora cluster that it is a member of. What is the cluster's (version,
-    /// user, password, storage, backups, security groups, port) is then not required here, and ignored.
-    #[schemars(transform = identifier, transform = immutable)]
-    pub(crate) db_cluster_identifier: Option<String>,
+    /// The Aurora cluster that it is a member of: the name of a DBCluster object or, where there is none
+    /// of that name, the identifier of a cluster in AWS. What is the cluster's (version, user, password,
+    /// storage, backups, security groups, port) is then not required here, and ignored.
+    #[schemars(transform = or_direct, transform = cluster, transform = immutable)]
+    pub(crate) db_cluster_identifier: Option<NameRef<targets::DbCluster>>,
     /// Whether engineVersion may lead to another major version.
     #[schemars(transform = write_only)]
     pub(crate) allow_major_version_upgrade: Option<bool>,
@@ -187,7 +190,8 @@ impl Spec {
     pub(crate) fn canonical(mut self) -> Self {
         self.db_instance_identifier.make_ascii_lowercase();
         let lower = |text: Option<String>| text.map(|text| text.to_ascii_lowercase());
-        self.db_cluster_identifier = lower(self.db_cluster_identifier);
+        self.db_cluster_identifier =
+            self.db_cluster_identifier.map(|name| NameRef::to(name.id().to_lowercase()));
         self.preferred_maintenance_window = lower(self.preferred_maintenance_window);
         self.db_subnet_group_ref = self.db_subnet_group_ref.map(|name| NameRef::to(name.id().to_lowercase()));
         self.db_parameter_group_ref =
@@ -269,8 +273,10 @@ mod tests {
     #[test]
     fn a_name_may_be_an_objects_or_awss() {
         let schema: Value = schemars::schema_for!(Spec).into();
-        let reference = &schema["properties"]["dbSubnetGroupRef"]["x-konfig-ref"];
-        assert_eq!(reference["kind"], "DBSubnetGroup", "{reference}");
-        assert_eq!(reference["orDirect"], true, "{reference}");
+        for (field, kind) in [("dbSubnetGroupRef", "DBSubnetGroup"), ("dbClusterIdentifier", "DBCluster")] {
+            let reference = &schema["properties"][field]["x-konfig-ref"];
+            assert_eq!(reference["kind"], kind, "{reference}");
+            assert_eq!(reference["orDirect"], true, "{reference}");
+        }
     }
 }
