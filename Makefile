@@ -4,7 +4,7 @@ export KONFIG_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/konfig-konector
 # Outside the checkout, so that a fresh clone need not build the AWS SDK again.
 export CARGO_TARGET_DIR ?= $(KONFIG_CACHE)/target
 
-.PHONY: demo bench faults fuzz simulate mutants test check prepare unit integration generate
+.PHONY: demo bench faults fuzz crash simulate mutants test check prepare unit integration generate
 
 ## A running operator on this machine, from nothing; ARGS=--once takes it all down again.
 demo:
@@ -30,6 +30,12 @@ fuzz: prepare
 	cargo build --locked --package konfig
 	FUZZ_COUNT=$(or $(COUNT),10000) FUZZ_SEED=$(or $(SEED),$(shell date +%s)) \
 	  cargo test --locked --package lab --test fuzz -- --nocapture --test-threads=1
+
+## The operator killed at every AWS call and API-server write of every kind's life, and started again. KIND=vpc chooses
+## data files of e2e/lifecycle by a part of their name. `make test` runs a sample.
+crash: prepare
+	cargo build --locked --package konfig
+	KONFIG_CRASH=all cargo test --locked --package lab --test crash -- $(KIND)
 
 ## Every fault around the operator as a process; a line as each is over. `make test` runs a sample.
 faults: prepare
