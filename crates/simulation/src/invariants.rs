@@ -146,11 +146,11 @@ fn let_go(state: &mut State, key: &Key, before: &Value) {
 fn kept(state: &mut State, key: &Key, before: &Value, after: &Value) {
     let roles = before["status"]["creation"].as_object().into_iter().flatten();
     let ids = roles.filter_map(|(role, creation)| Some((role, creation["id"].as_str()?)));
-    let lost = ids.filter(|(role, id)| {
+    let mut lost = ids.filter(|(role, id)| {
         let lives = state.cloud.resources.get(*id).is_some_and(|one| one.is_alive() && !one.released);
         lives && after["status"]["creation"][role.as_str()]["id"] != **id
     });
-    if let Some((_, id)) = lost.last() {
+    if let Some((_, id)) = lost.next_back() {
         let what = format!("the status of {key} loses {id}, which lives");
         state.violate(what);
     }

@@ -52,7 +52,8 @@ pub fn run(seed: u64, steps: usize) -> anyhow::Result<Outcome> {
     let script = script(seed);
     let steps = steps.min(script.len());
     let world = World::new(seed);
-    let mut user = User { world: world.clone(), left: script[..steps].to_vec().into_iter(), due: None };
+    let left = script.into_iter().take(steps).collect::<Vec<_>>().into_iter();
+    let mut user = User { world: world.clone(), left, due: None };
     let mut lives = 0;
     loop {
         lives += 1;
@@ -122,10 +123,9 @@ async fn start(world: &World, stop: CancellationToken) -> JoinHandle<()> {
         Engine::new(client, "konfig-system".to_owned(), kinds, Arc::new(OneAccount), options, metrics, None)
             .await;
     tokio::spawn(async move {
-        match engine {
-            Ok(engine) => engine.run(stop).await,
-            // It asks for nothing while it is put together, as the cluster's name is given.
-            Err(_) => {}
+        // It asks for nothing while it is put together, as the cluster's name is given: no error.
+        if let Ok(engine) = engine {
+            engine.run(stop).await;
         }
     })
 }

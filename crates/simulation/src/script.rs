@@ -71,7 +71,7 @@ fn step(dice: &mut Dice, favourite: Actor) -> Step {
 }
 
 fn actor(dice: &mut Dice) -> Actor {
-    Actor { shape: dice.within(0..SHAPES.len() as u64) as usize, name: *dice.one_of(NAMES) }
+    Actor { shape: dice.within(0..SHAPES.len() as u64) as usize, name: dice.one_of::<&str>(NAMES) }
 }
 
 fn action(dice: &mut Dice, actor: Actor) -> Action {

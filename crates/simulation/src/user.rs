@@ -81,7 +81,7 @@ fn apply(state: &mut State, actor: Actor, number: u64, at: Duration, time: &str)
     let modes = [json!("plain"), json!("fast"), json!("slow"), Value::Null];
     let mut spec = json!({
         "mode": modes[(number % 4) as usize],
-        "note": if number % 3 == 0 { Value::Null } else { json!(format!("note {}", number % 5)) },
+        "note": if number.is_multiple_of(3) { Value::Null } else { json!(format!("note {}", number % 5)) },
         "tags": {"team": if number % 7 < 4 { json!(format!("team {}", number % 3)) } else { Value::Null }},
     });
     if state.api.get(&key).is_some() {
@@ -92,7 +92,7 @@ fn apply(state: &mut State, actor: Actor, number: u64, at: Duration, time: &str)
         spec["name"] = json!(actor.name);
     }
     if shape.in_network {
-        spec["networkRef"] = json!({"name": if number % 2 == 0 { "a" } else { "b" }});
+        spec["networkRef"] = json!({"name": if number.is_multiple_of(2) { "a" } else { "b" }});
     }
     if shape.has_password {
         spec["passwordRef"] = json!({"name": secrets::key_of(actor.name).name, "key": "password"});
@@ -137,7 +137,7 @@ pub fn delete(state: &mut State, key: &Key, at: Duration, time: &str) {
 }
 
 /// The main resource of an object in AWS.
-fn resource_of<'a>(state: &'a mut State, actor: Actor) -> Option<&'a mut Resource> {
+fn resource_of(state: &mut State, actor: Actor) -> Option<&mut Resource> {
     let uid = state.api.get(&actor.key())?["metadata"]["uid"].as_str()?.to_owned();
     state.cloud.resources.values_mut().find(|one| one.role == Role::MAIN && one.is_of(&uid) && one.is_alive())
 }

@@ -91,16 +91,22 @@ fn refresh(root: &Path, copy: &Path) -> Result<()> {
     let bin = "crates/simulation/src/bin";
     write(&copy.join(bin).join("mutant.rs"), &fs::read(root.join(bin).join("simulate.rs"))?)?;
     let manifest = fs::read_to_string(root.join("Cargo.toml"))?;
-    let own = |line: &str| match line.starts_with("members = ") {
-        true => r#"members = ["crates/*"]"#.to_owned(),
-        false => line.to_owned(),
-    };
-    let manifest = manifest.lines().map(own).collect::<Vec<_>>().join("\n");
+    let manifest = manifest.lines().map(in_copy).collect::<Vec<_>>().join("\n");
     write(&copy.join("Cargo.toml"), manifest.as_bytes())?;
     if !copy.join("Cargo.lock").exists() {
         fs::copy(root.join("Cargo.lock"), copy.join("Cargo.lock"))?;
     }
     Ok(())
+}
+
+/// A line of the workspace's manifest, as the copy has it.
+fn in_copy(line: &str) -> &str {
+    match line {
+        line if line.starts_with("members = ") => r#"members = ["crates/*"]"#,
+        // Another version: cargo must never take what a mutant left in the target directory for the real thing.
+        line if line.starts_with("version = ") => r#"version = "0.0.0-mutant""#,
+        line => line,
+    }
 }
 
 fn mirror(from: &Path, to: &Path) -> Result<()> {

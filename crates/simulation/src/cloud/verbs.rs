@@ -89,7 +89,7 @@ impl Cloud {
             return Err(refuse(Class::Exists, &operation, &format!("{} has this name", holder.id)));
         }
         if let Some(network) = order.settings.get("networkRef").and_then(|network| network["id"].as_str())
-            && !self.resources.get(network).is_some_and(|network| network.visible <= now)
+            && self.resources.get(network).is_none_or(|network| network.visible > now)
         {
             return Err(refuse(Class::NotFound, &operation, &format!("there is no network {network}")));
         }
