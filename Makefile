@@ -3,6 +3,9 @@
 export KONFIG_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/konfig-konector
 # Outside the checkout, so that a fresh clone need not build the AWS SDK again.
 export CARGO_TARGET_DIR ?= $(KONFIG_CACHE)/target
+ifneq ($(shell CARGO_TARGET_DIR='$(CARGO_TARGET_DIR)' tools/own-target || echo failed),)
+$(error tools/own-target failed)
+endif
 
 .PHONY: demo bench faults fuzz crash simulate mutants test check prepare unit integration generate
 
