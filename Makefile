@@ -26,7 +26,7 @@ bench:
 	@cargo run --locked --quiet --profile load --package lab --bin bench -- $(ARGS)
 
 ## All tests.
-test: check unit integration
+test: check unit mutants integration
 
 ## Objects at random: COUNT of them (10,000), from SEED on. A failure prints the seed that shows it again.
 fuzz: prepare

@@ -254,8 +254,11 @@ impl Walk<'_> {
         let dropped = self.managed.iter().filter_map(|managed| managed.strip_prefix(&below));
         let dropped: BTreeSet<_> = dropped.filter_map(|rest| topmost_unwanted(want, rest)).collect();
         for place in dropped {
-            if let Some(has) = live.pointer(&place) {
-                self.put(format!("{path}{place}"), Value::Null, has.clone());
+            let path = format!("{path}{place}");
+            // What is replaced as a whole leaves nothing of it.
+            let is_replaced = self.changes.iter().any(|change| schema::is_at_or_below(&change.path, &path));
+            if let Some(has) = live.pointer(&place).filter(|_| !is_replaced) {
+                self.put(path, Value::Null, has.clone());
             }
         }
     }

@@ -178,9 +178,10 @@ fn of_free_form_json_only_what_it_names_is_compared() {
         (json!({"new": {"x": 1}}), vec![], vec![("/free/new", json!({"x": 1}))]),
         (json!({"password": {"$secret": {"name": "s", "key": "k"}}}), vec![], vec![]),
         // An object that is no longer named at all goes as a whole: what is left of it would mean nothing.
-        // An object that is no longer named at all goes as a whole: what is left of it would mean nothing.
         (json!({"a": 1}), vec!["/free/a", "/free/b/d", "/free/gone"], vec![("/free/b", Value::Null)]),
         (json!({"a": 1, "b": {"c": [1, 2]}}), vec!["/free/b/d"], vec![("/free/b/d", Value::Null)]),
+        // What is replaced takes with it what stood in it.
+        (json!({"b": [1]}), vec!["/free/b/d"], vec![("/free/b", json!([1]))]),
     ] {
         let difference = compare(json!({"free": want}), live.clone(), &managed);
         let changes: Vec<_> =
