@@ -90,7 +90,9 @@ fn overlay(spec: &mut Spec, values: &ClusterPendingModifiedValues) -> Pending {
 
 fn status(cluster: &DbCluster, pending: Pending) -> Status {
     let members = cluster.db_cluster_members().iter();
-    let members: Vec<_> = members.filter_map(|member| member.db_instance_identifier.clone()).collect();
+    let mut members: Vec<_> = members.filter_map(|member| member.db_instance_identifier.clone()).collect();
+    // AWS lists them in no order that it promises.
+    members.sort_unstable();
     Status {
         db_cluster_arn: cluster.db_cluster_arn.clone(),
         endpoint: cluster.endpoint.clone(),

@@ -37,7 +37,7 @@ impl Resource for DbCluster {
         reads: Reads::Batched,
         polling: Polling(std::time::Duration::from_secs(30)),
         precious: true,
-        // A member that names the cluster by its identifier, or its deletion, is in no reference.
+        // A member that names it by its identifier in AWS holds no reference to its object.
         woken_by: &["DBInstance"],
         permissions: &[
             "rds:AddTagsToResource",
