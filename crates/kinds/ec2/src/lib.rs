@@ -2,6 +2,8 @@
 
 mod internet_gateway;
 mod nat_gateway;
+#[cfg(test)]
+mod properties;
 mod rule_changes;
 mod rules;
 mod schema;
