@@ -73,6 +73,7 @@ async fn calls_are_few() -> Result<()> {
 async fn a_part_that_fails_holds_up_only_itself() -> Result<()> {
     let (world, _operator) = world().await?;
     what_may_not_be_read_is_not_written(&world).await.context("a read denied")?;
+    what_was_removed_and_may_not_be_read_is_not_forgotten(&world).await.context("a removal denied")?;
     what_may_not_be_written_is_named(&world).await.context("writes denied")?;
     a_target_that_is_not_there_yet_is_waited_for(&world).await.context("a notification target")?;
     a_bucket_that_may_not_be_looked_at_is_left_alone(&world).await.context("the first read denied")
@@ -118,6 +119,35 @@ async fn what_may_not_be_read_is_not_written(world: &World) -> Result<()> {
     let ready = bucket.ready().await?;
     ensure!(ready.data["status"].get("unread").is_none(), "{:#}", ready.data["status"]);
     world.ensure_changes(mark, name, &["PutBucketEncryption"])
+}
+
+async fn what_was_removed_and_may_not_be_read_is_not_forgotten(world: &World) -> Result<()> {
+    let name = "unremoved";
+    let cors = json!([{"allowedMethods": ["GET"], "allowedOrigins": ["*"]}]);
+    let site = json!({"indexDocument": "index.html", "errorDocument": "error.html"});
+    let bucket =
+        apply(world, name, json!({"versioning": true, "websiteConfig": site, "corsRules": cors})).await?;
+    bucket.ready().await?;
+    let faults = ["GetBucketWebsite", "GetBucketCors"].map(|read| {
+        let denied = Action::error(403, "AccessDenied", "Access Denied");
+        world.aws.fault(Match::op(read).param("Bucket", name), denied)
+    });
+    let mark = world.aws.mark();
+    bucket.change(json!({"versioning": false, "websiteConfig": null, "corsRules": null})).await?;
+    let parts = ["websiteConfig: GetBucketWebsite: AccessDenied", "corsRules: GetBucketCors: AccessDenied"];
+    bucket.says("Error", &parts).await?;
+    ensure!(bucket.get().await?.data["status"]["unread"] == json!(["corsRules", "websiteConfig"]));
+    throughout(QUIET, "only what could be read is written", async || {
+        world.ensure_changes(mark, name, &["PutBucketVersioning"])
+    })
+    .await?;
+    let mark = world.aws.mark();
+    faults.iter().for_each(|fault| fault.release());
+    bucket.ready().await?;
+    world.ensure_changes(mark, name, &["DeleteBucketCors", "DeleteBucketWebsite"])?;
+    let site = world.boto.call("s3", "get_bucket_website", json!({"Bucket": name})).await;
+    ensure!(site.as_ref().is_err_and(|error| error.code == "NoSuchWebsiteConfiguration"), "{site:?}");
+    Ok(())
 }
 
 async fn what_may_not_be_written_is_named(world: &World) -> Result<()> {

@@ -36,7 +36,8 @@ const PARTS: &[&dyn Part] = &[
 ];
 
 /// Reads what the spec sets, or set at the last sync; the tags are read already. What the
-/// credentials may not read holds up only itself: its field is returned, and stays unset in `live`.
+/// credentials may not read holds up only itself: its field is returned, and in `live` it differs from
+/// what is wanted, so that the update comes by and says why it can't be made.
 pub(super) async fn read(
     bucket: &Bucket,
     call: &Call,
@@ -46,16 +47,45 @@ pub(super) async fn read(
     let mut unread = Vec::new();
     let set = json!(wanted);
     for part in PARTS.iter().filter(|part| part.field() != tags::FIELD) {
-        let is_set = set.get(part.field()).is_some();
-        if !is_set && !call.manages(part.field()) {
+        if set.get(part.field()).is_none() && !call.manages(part.field()) {
             continue;
         }
         match part.read(bucket, wanted, live).await {
-            Err(error) if error.class == Class::Denied && is_set => unread.push(part.field().to_owned()),
+            Err(error) if error.class == Class::Denied => {
+                stand_in(part.field(), live)?;
+                unread.push(part.field().to_owned());
+            }
             read => read?,
         }
     }
     Ok(unread)
+}
+
+/// Puts something into `live` for a part that may not be read. Where nothing is wanted in its place, its
+/// removal would pass for done.
+fn stand_in(field: &str, live: &mut Spec) -> Result<()> {
+    let something = json!({
+        "serverSideEncryption": {"kmsKeyId": "?"},
+        "lifecycleRules": [{}],
+        "corsRules": [{"allowedMethods": [], "allowedOrigins": []}],
+        "notificationConfig": {
+            "lambdaFunctionConfigurations": [{"lambdaFunctionARN": "", "events": []}],
+            "queueConfigurations": [{"queueARN": "", "events": []}],
+            "topicConfigurations": [{"topicARN": "", "events": []}],
+        },
+        "websiteConfig": {
+            "indexDocument": "?", "errorDocument": "?", "routingRules": [{"redirect": {}}],
+            "redirectAllTo": {"hostName": "?", "protocol": "?"},
+        },
+        "objectLockConfig": {"rule": {"defaultRetention": {"mode": "?", "days": -1, "years": -1}}},
+        "loggingConfig": {"targetBucket": "?", "targetPrefix": "?"},
+    });
+    let mut spec = json!(live);
+    if let Some(something) = something.get(field) {
+        spec[field] = something.clone();
+    }
+    *live = serde_json::from_value(spec).map_err(|error| Error::invalid("spec", error.to_string()))?;
+    Ok(())
 }
 
 /// Tries every part that differs, whatever becomes of the others. What could not be read before is
@@ -195,6 +225,40 @@ mod tests {
             "corsRules: PutBucketCors: Code: words; notificationConfig: \
              PutBucketNotificationConfiguration: Code: words (request id R2, R1)"
         );
+    }
+
+    /// The paths of all values that a part can hold.
+    fn leaves(schema: &Value, path: &str) -> BTreeSet<String> {
+        let fields: Vec<_> = resource::schema::properties(schema).collect();
+        if fields.is_empty() {
+            return [path.to_owned()].into();
+        }
+        fields.iter().flat_map(|(field, part)| leaves(part, &format!("{path}/{field}"))).collect()
+    }
+
+    #[test]
+    fn the_removal_of_what_may_not_be_read_is_not_taken_for_done() {
+        let schema = resource::schema_of::<Spec>();
+        let (bare, none) = (json!({"bucketName": "pictures"}), BTreeSet::new());
+        for part in PARTS.iter().filter(|part| part.field() != tags::FIELD) {
+            let field = part.field();
+            let mut live = spec(bare.clone());
+            stand_in(field, &mut live).unwrap();
+            // Whichever of its values was the only one that was set.
+            for path in leaves(&schema["properties"][field], &format!("/{field}")) {
+                let managed = [path.clone()].into();
+                let held = resource::diff::diff(&schema, &bare, &json!(live), &managed, &none);
+                assert!(held.changes.touch(field) || leaves_it(&schema, &path), "{path}");
+            }
+        }
+    }
+
+    /// Whether a value, taken out of the spec, stays in AWS as it is.
+    fn leaves_it(schema: &Value, path: &str) -> bool {
+        let place = path.split('/').skip(1).map(|field| format!("/properties/{field}")).collect::<String>();
+        let part = schema.pointer(&place).unwrap();
+        !resource::schema::is(part, resource::schema::CLEARABLE)
+            && part.get(resource::schema::DEFAULT).is_none()
     }
 
     #[test]
