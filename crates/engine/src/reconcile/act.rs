@@ -251,6 +251,10 @@ impl Job<'_> {
         if let Some(live) = live.filter(|_| !to_send.is_empty()) {
             return self.rotate(call, live, inputs, &to_send).await;
         }
+        if !difference.forbidden.is_empty() || !inputs.held.is_empty() {
+            // AWS has them, whatever else keeps the object from being in sync.
+            self.record_applied(inputs).await?;
+        }
         if !difference.forbidden.is_empty() {
             let fields: Vec<_> = difference
                 .forbidden

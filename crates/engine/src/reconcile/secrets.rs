@@ -171,6 +171,14 @@ impl Job<'_> {
         self.write_status(json!({"secrets": pending})).await
     }
 
+    /// Records that what was sent is applied, unless that is recorded.
+    pub(super) async fn record_applied(&mut self, inputs: &Inputs) -> Result<(), ClusterError> {
+        if inputs.fingerprints.values().all(|print| print.pending.is_none()) {
+            return Ok(());
+        }
+        self.write_status(json!({"secrets": applied(&inputs.fingerprints)})).await
+    }
+
     /// They were sent; when AWS shows the resource ready, they count.
     pub(super) fn sent_secrets(&mut self, inputs: &Inputs, paths: &[String]) {
         for path in paths {

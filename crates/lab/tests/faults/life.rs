@@ -20,6 +20,8 @@ pub struct Storm {
     pub within: Duration,
     /// What is told of it: a reason of Ready, and words of which one is in its message.
     pub told: Vec<(&'static str, &'static [&'static str])>,
+    /// Whether it may all heal at the next look, before anything is told.
+    pub heals_untold: bool,
     /// Further arguments of the operator.
     pub args: &'static [&'static str],
     /// How many transmissions of changes to one that is needed are too many.
@@ -34,7 +36,8 @@ pub struct Life {
 
 impl Storm {
     pub fn new(name: &'static str, faults: Vec<(Match, Action)>) -> Self {
-        Self { name, faults, within: Duration::from_secs(120), told: vec![], args: &[], patience: 3 }
+        let within = Duration::from_secs(120);
+        Self { name, faults, within, told: vec![], heals_untold: false, args: &[], patience: 3 }
     }
 
     /// The stack comes up, is put right and goes again under this storm, with an operator of its own.
@@ -95,7 +98,7 @@ impl Storm {
             let known = self.told.iter().any(|told| is_told(told, trouble));
             ensure!(known, "not what is wrong: {trouble:?}");
         }
-        for told in &self.told {
+        for told in self.told.iter().filter(|_| !self.heals_untold) {
             ensure!(troubles.iter().any(|trouble| is_told(told, trouble)), "never said: {told:?}");
         }
         Ok(())

@@ -113,7 +113,8 @@ fn lag() -> Storm {
 
 fn lag_and_loss() -> Storm {
     let faults = vec![(Match::op("Create*").percent(50), Action::ResetAfter)];
-    Storm { told: vec![("Error", SILENCE)], ..Storm::new("lag, and lost answers", faults) }
+    let told = vec![("Error", SILENCE)];
+    Storm { told, heals_untold: true, ..Storm::new("lag, and lost answers", faults) }
 }
 
 #[tokio::test(flavor = "multi_thread")]
