@@ -178,10 +178,11 @@ impl<'w> Stack<'w> {
         told.filter(is_trouble).collect()
     }
 
-    /// The calls that changed AWS, answered or not, since it was applied.
+    /// The calls that changed AWS, answered or not, since it was applied: not those that a token made a
+    /// repetition of.
     pub fn changes(&self) -> Vec<Call> {
         let calls = self.world.aws.calls_since(self.mark).into_iter();
-        calls.filter(|call| call.mutating && call.succeeded() && call.note != Some("replayed")).collect()
+        calls.filter(|call| call.mutating && call.succeeded() && call.forwarded).collect()
     }
 
     /// All calls since it was applied.
