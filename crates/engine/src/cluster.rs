@@ -31,6 +31,9 @@ pub enum ClusterError {
     /// The object is no longer there, or another of the same name has taken its place.
     #[error("the object is gone")]
     Gone,
+    /// It is not as it was when the write was decided upon.
+    #[error("the object has changed meanwhile")]
+    Changed(Box<DynamicObject>),
     /// This process may not write now.
     #[error("this process does not hold the lease")]
     Fenced,
@@ -128,7 +131,7 @@ impl Cluster {
     }
 
     /// Merges into the status. On a conflict the object is read live and, if `still` holds for it,
-    /// the write is tried again; time-outs and server errors are tried again for a while too.
+    /// the write is tried again, else that is the error; time-outs and server errors are tried again for a while too.
     pub async fn patch_status(
         &self,
         meta: &Meta,
@@ -160,7 +163,7 @@ impl Cluster {
             }
             match self.refresh(meta, object).await {
                 Ok(live) if still(&live) => version = live.resource_version(),
-                Ok(_) => return Err(error.into()),
+                Ok(live) => return Err(ClusterError::Changed(Box::new(live))),
                 Err(ClusterError::Api(_)) if tokio::time::Instant::now() < deadline => {}
                 Err(error) => return Err(error),
             }

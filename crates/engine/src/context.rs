@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use jiff::Timestamp;
 use kube::core::DynamicObject;
-use kube::runtime::reflector::{ObjectRef, Store};
+use kube::runtime::reflector::Store;
 use parking_lot::RwLock;
 use resource::{Kind, Scope, Tags};
 use tokio::sync::{Semaphore, watch};
@@ -19,8 +19,8 @@ use crate::events::Events;
 use crate::graph::{Graph, Key};
 use crate::memory::Memories;
 use crate::metrics::Metrics;
-use crate::object::api_resource;
 use crate::pace::Pace;
+use crate::packed::{Names, Packed};
 use crate::secrets::Secrets;
 
 /// The accounts the operator works in.
@@ -60,21 +60,6 @@ pub struct Options {
     pub clock: Arc<dyn Clock>,
 }
 
-/// How many objects of a kind are under way at once where each read is a call of its own: a thousand
-/// would open a thousand connections. What users changed does not wait behind checks, nor behind
-/// another kind.
-pub(crate) struct Turns {
-    pub checks: Semaphore,
-    pub changes: Semaphore,
-}
-
-impl Turns {
-    pub fn of(workers: usize) -> Self {
-        let turns = || Semaphore::new(workers.max(1));
-        Self { checks: turns(), changes: turns() }
-    }
-}
-
 /// What every reconcile shares.
 pub(crate) struct Context {
     pub options: Options,
@@ -82,7 +67,7 @@ pub(crate) struct Context {
     pub kinds: BTreeMap<&'static str, Arc<dyn Kind>>,
     pub accounts: Arc<dyn Accounts>,
     pub cluster: Cluster,
-    pub stores: RwLock<HashMap<String, Store<DynamicObject>>>,
+    pub stores: RwLock<HashMap<String, Store<Packed>>>,
     /// What references to each kind yield: JSON pointers into its objects.
     pub yields: RwLock<BTreeMap<String, BTreeSet<String>>>,
     pub secrets: Secrets,
@@ -92,8 +77,6 @@ pub(crate) struct Context {
     pub metrics: Metrics,
     pub workers: Arc<Semaphore>,
     pub pace: Pace,
-    /// By kind. Where reads are joined there are none: a few at a time would make many small batches.
-    pub turns: HashMap<&'static str, Turns>,
     /// Turns true once every installed kind's objects are known: before, "missing" means nothing.
     pub known: watch::Receiver<bool>,
     /// What must not be cut off: AWS calls with the writes that follow them.
@@ -112,10 +95,10 @@ impl Context {
     }
 
     /// An object as the watch last saw it. None where it isn't there, or its kind isn't watched.
-    pub fn lookup(&self, key: &Key) -> Option<Arc<DynamicObject>> {
-        let kind = self.kinds.get(key.kind.as_str())?;
-        let object = ObjectRef::new_with(&key.name, api_resource(kind.meta())).within(&key.namespace);
-        self.stores.read().get(&key.kind)?.get(&object)
+    pub fn lookup(&self, key: &Key) -> Option<DynamicObject> {
+        let names = Names::of(self.kinds.get(key.kind.as_str())?.meta());
+        let packed = self.stores.read().get(&key.kind)?.get(&key.object_ref(names))?;
+        packed.open()
     }
 
     /// A reference takes this, too, from objects of a kind: its change wakes those that refer to it.

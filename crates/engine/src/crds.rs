@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures::TryStreamExt;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::Api;
-use kube::core::{DynamicObject, PartialObjectMeta};
+use kube::core::PartialObjectMeta;
 use kube::runtime::reflector::store::{Store, Writer};
 use kube::runtime::watcher::{Config, Event};
 use kube::runtime::{WatchStreamExt, watcher};
@@ -19,8 +19,9 @@ use tokio_util::task::TaskTracker;
 
 use crate::cluster::ALLOW_DELETION;
 use crate::context::Context;
-use crate::object::api_resource;
-use crate::watch::{Faces, key_of, run};
+use crate::faces::Faces;
+use crate::packed::{Names, Packed};
+use crate::watch::run;
 
 type Crd = PartialObjectMeta<CustomResourceDefinition>;
 
@@ -36,7 +37,7 @@ pub struct Installed {
 
 struct Running {
     stop: CancellationToken,
-    store: Store<DynamicObject>,
+    store: Store<Packed>,
     /// Whether all its objects are known.
     listed: watch::Receiver<bool>,
     /// The annotation and state of the CRD that decide whether its objects may be deleted.
@@ -100,13 +101,13 @@ impl Installed {
             if running.leave != leave {
                 running.leave = leave;
                 for object in running.store.state() {
-                    self.cx.graph.wake(&key_of(name, &object));
+                    self.cx.graph.wake(&object.key(name));
                 }
             }
             return;
         }
         tracing::info!(kind = name, "watching");
-        let writer = Writer::new(api_resource(kind.meta()));
+        let writer = Writer::new(Names::of(kind.meta()));
         let store = writer.as_reader();
         let stop = CancellationToken::new();
         self.cx.stores.write().insert(name.to_owned(), store.clone());

@@ -1,13 +1,13 @@
 //! Kubernetes events: what happened to an object, each once.
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::api::events::v1::Event;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 use kube::api::{Api, PostParams};
 use kube::core::DynamicObject;
-use kube::{Client, Resource, ResourceExt};
+use kube::{Client, Resource};
 use resource::api::OPERATOR;
+use tokio::sync::Semaphore;
 
 use crate::object::api_resource;
 
@@ -29,29 +29,37 @@ impl Happening {
     }
 }
 
+/// How many events are published at once; each takes a connection.
+const AT_ONCE: usize = 4;
+
 /// Publishes events.
-pub struct Events(Client);
+pub struct Events {
+    client: Client,
+    turns: Semaphore,
+}
 
 impl Events {
     pub fn new(client: Client) -> Self {
-        Self(client)
+        Self { client, turns: Semaphore::new(AT_ONCE) }
     }
 
     /// Publishes one. A failure is logged: an event is no reason to hold up AWS.
-    ///
-    /// Not with kube's recorder: it names an event by the whole name of the object, which may be as long as
-    /// the event's own, and takes what has the same reason for a repetition, whatever the note says.
-    pub async fn publish(&self, meta: &resource::Meta, object: &DynamicObject, happening: &Happening) {
-        let regarding = object.object_ref(&api_resource(meta));
-        let api: Api<Event> = Api::namespaced(self.0.clone(), &object.namespace().unwrap_or_default());
-        if let Err(error) = api.create(&PostParams::default(), &event(regarding, happening)).await {
-            tracing::warn!(%error, reason = happening.reason, "cannot publish an event");
+    pub async fn publish(&self, event: Event) {
+        let _turn = self.turns.acquire().await;
+        let namespace = event.metadata.namespace.as_deref().unwrap_or_default();
+        let api: Api<Event> = Api::namespaced(self.client.clone(), namespace);
+        if let Err(error) = api.create(&PostParams::default(), &event).await {
+            tracing::warn!(%error, reason = event.reason, "cannot publish an event");
         }
     }
 }
 
-fn event(regarding: ObjectReference, happening: &Happening) -> Event {
-    let now = Timestamp::now();
+/// What happened to an object, as an event.
+///
+/// Not with kube's recorder: it names an event by the whole name of the object, which may be as long as
+/// the event's own, and takes what has the same reason for a repetition, whatever the note says.
+pub fn event(meta: &resource::Meta, object: &DynamicObject, happening: &Happening) -> Event {
+    let (now, regarding) = (Timestamp::now(), object.object_ref(&api_resource(meta)));
     Event {
         metadata: ObjectMeta {
             name: Some(name(regarding.name.as_deref().unwrap_or(OPERATOR), now)),

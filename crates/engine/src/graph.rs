@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use kube::core::DynamicObject;
 use kube::runtime::reflector::ObjectRef;
 use parking_lot::Mutex;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+use crate::packed::{Names, Packed};
 
 /// An object, by kind, namespace and name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -13,6 +14,13 @@ pub struct Key {
     pub kind: String,
     pub namespace: String,
     pub name: String,
+}
+
+impl Key {
+    /// How kube's caches and queues name the object.
+    pub fn object_ref(&self, names: Names) -> ObjectRef<Packed> {
+        ObjectRef::new_with(&self.name, names).within(&self.namespace)
+    }
 }
 
 impl std::fmt::Display for Key {
@@ -29,17 +37,14 @@ pub struct Graph(Mutex<Inner>);
 struct Inner {
     targets: HashMap<Key, BTreeSet<Key>>,
     referrers: HashMap<Key, BTreeSet<Key>>,
-    queues: HashMap<String, UnboundedSender<ObjectRef<DynamicObject>>>,
-    refs: HashMap<String, kube::core::ApiResource>,
+    queues: HashMap<&'static str, (Names, UnboundedSender<ObjectRef<Packed>>)>,
 }
 
 impl Graph {
     /// A kind is watched from now on; wake-ups for it come out here.
-    pub fn open(&self, resource: &kube::core::ApiResource) -> UnboundedReceiver<ObjectRef<DynamicObject>> {
+    pub fn open(&self, names: Names) -> UnboundedReceiver<ObjectRef<Packed>> {
         let (sender, receiver) = unbounded_channel();
-        let mut inner = self.0.lock();
-        inner.queues.insert(resource.kind.clone(), sender);
-        inner.refs.insert(resource.kind.clone(), resource.clone());
+        self.0.lock().queues.insert(names.kind, (names, sender));
         receiver
     }
 
@@ -66,11 +71,9 @@ impl Graph {
     /// Looks at an object again.
     pub fn wake(&self, key: &Key) {
         let inner = self.0.lock();
-        let Some(resource) = inner.refs.get(&key.kind) else { return };
-        let object = ObjectRef::new_with(&key.name, resource.clone()).within(&key.namespace);
-        if let Some(queue) = inner.queues.get(&key.kind) {
+        if let Some((names, queue)) = inner.queues.get(key.kind.as_str()) {
             // A closed queue belongs to a kind that is no longer watched.
-            let _ = queue.send(object);
+            let _ = queue.send(key.object_ref(*names));
         }
     }
 

@@ -8,15 +8,18 @@ mod cluster;
 mod context;
 mod crds;
 mod events;
+mod faces;
 mod graph;
 mod lease;
 mod memory;
 mod metrics;
 mod object;
 mod pace;
+mod packed;
 mod reconcile;
 mod run;
 mod secrets;
+mod turns;
 mod watch;
 
 pub use client::client;

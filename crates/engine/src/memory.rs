@@ -56,16 +56,31 @@ impl Asked {
 /// Memories by uid, each with the lock that keeps an object from being reconciled twice at once,
 /// even while its kind's watch is restarted.
 #[derive(Default)]
-pub struct Memories(Mutex<HashMap<String, Arc<AsyncMutex<Memory>>>>);
+pub struct Memories {
+    memories: Mutex<HashMap<String, Arc<AsyncMutex<Memory>>>>,
+    /// Those that something has changed for, and that were not looked at since.
+    woken: Mutex<HashSet<String>>,
+}
 
 impl Memories {
     /// The memory of an object.
     pub fn of(&self, uid: &str) -> Arc<AsyncMutex<Memory>> {
-        self.0.lock().entry(uid.to_owned()).or_default().clone()
+        self.memories.lock().entry(uid.to_owned()).or_default().clone()
+    }
+
+    /// Something has changed for the object.
+    pub fn wake(&self, uid: &str) {
+        self.woken.lock().insert(uid.to_owned());
+    }
+
+    /// Whether something has changed for the object since this was last asked.
+    pub fn take_woken(&self, uid: &str) -> bool {
+        self.woken.lock().remove(uid)
     }
 
     /// The object is gone.
     pub fn forget(&self, uid: &str) {
-        self.0.lock().remove(uid);
+        self.memories.lock().remove(uid);
+        self.woken.lock().remove(uid);
     }
 }

@@ -7,15 +7,15 @@ use k8s_openapi::api::core::v1::Namespace;
 use kube::Client;
 use kube::api::Api;
 use parking_lot::RwLock;
+use resource::Kind;
 use resource::schema::{self, FREE_FORM, REF, SECRET};
-use resource::{Kind, Reads};
 use serde_json::Value;
 use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::cluster::Cluster;
-use crate::context::{Accounts, Context, Options, Turns};
+use crate::context::{Accounts, Context, Options};
 use crate::crds::Installed;
 use crate::events::Events;
 use crate::graph::Graph;
@@ -60,7 +60,6 @@ impl Engine {
             cluster_name,
             yields: RwLock::new(yields(&kinds)),
             secrets: Secrets::new(client.clone(), namespace),
-            turns: turns(&kinds, options.workers),
             kinds: kinds.into_iter().map(|kind| (kind.meta().kind, kind)).collect(),
             accounts,
             cluster: Cluster::new(client.clone(), fence),
@@ -130,11 +129,6 @@ impl Engine {
             leadership.release().await;
         }
     }
-}
-
-fn turns(kinds: &[Arc<dyn Kind>], workers: usize) -> HashMap<&'static str, Turns> {
-    let alone = kinds.iter().map(|kind| kind.meta()).filter(|meta| meta.reads == Reads::OneByOne);
-    alone.map(|meta| (meta.kind, Turns::of(workers))).collect()
 }
 
 /// Whether any field of a kind may refer to a Secret.

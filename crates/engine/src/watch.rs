@@ -1,28 +1,27 @@
-//! Watching the objects of one kind: who is to be reconciled, and who is to be woken.
+//! Watching the objects of one kind, and reconciling those that have a turn.
 
-use std::collections::hash_map::DefaultHasher;
-use std::collections::{BTreeSet, HashMap};
 use std::convert::Infallible;
 use std::future::{pending, ready};
-use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use futures::{StreamExt, TryStreamExt, stream};
+use kube::Client;
 use kube::api::Api;
 use kube::core::DynamicObject;
 use kube::runtime::controller::{self, Action, Config as ControllerConfig, Controller};
+use kube::runtime::reflector::ObjectRef;
 use kube::runtime::reflector::store::Writer;
 use kube::runtime::watcher::{self, Event};
-use kube::runtime::{PredicateConfig, WatchStreamExt, watcher as watch};
-use kube::{Client, ResourceExt};
+use kube::runtime::{WatchStreamExt, watcher as watch};
 use resource::Kind;
-use tokio::sync::watch::Sender;
 use tokio_util::sync::CancellationToken;
 
 use crate::context::Context;
-use crate::graph::Key;
-use crate::object::{Object, api_resource};
+use crate::faces::Faces;
+use crate::object::api_resource;
+use crate::packed::{Names, Packed};
 use crate::reconcile::{Next, reconcile};
+use crate::turns::{Cause, Turns};
 
 /// How many objects are listed at a time: a page is held as text, as JSON and as objects at once.
 const PAGE: u32 = 100;
@@ -32,38 +31,33 @@ pub async fn run(
     client: Client,
     cx: Arc<Context>,
     kind: Arc<dyn Kind>,
-    writer: Writer<DynamicObject>,
+    writer: Writer<Packed>,
     mut faces: Faces,
     stop: CancellationToken,
 ) {
-    let (resource, name) = (api_resource(kind.meta()), kind.meta().kind);
-    let wakeups = cx.graph.open(&resource);
-    let wakeups = stream::unfold(wakeups, |mut wakeups| async { Some((wakeups.recv().await?, wakeups)) });
-    let api: Api<DynamicObject> = Api::all_with(client, &resource);
-    let reader = writer.as_reader();
-    let listed = faces.is_listed.subscribe();
+    let (names, api) = (Names::of(kind.meta()), Api::all_with(client, &api_resource(kind.meta())));
+    let turns = Turns::new(kind.meta().reads, cx.options.workers);
+    let shared = Arc::new(Shared { cx, kind, turns, stop: stop.clone() });
+    let (packer, reader) = (shared.clone(), writer.as_reader());
+    let listed = faces.is_listed();
     let objects = watch(api, watcher::Config::default().page_size(PAGE))
         .default_backoff()
-        .modify(|object| object.metadata.managed_fields = None)
+        .try_filter_map(move |event| ready(Ok(packer.pack(event))))
         .reflect(writer)
-        .inspect_ok(move |event| faces.see(event))
-        .applied_objects()
-        .predicate_filter(matters, PredicateConfig::default());
-    let work = Controller::for_stream_with(objects, reader, resource)
-        // No bound here: what is bounded is the calls, not the objects that wait for them.
+        .try_filter_map(move |event| ready(Ok(faces.see(event))));
+    let work = Controller::for_stream_with(objects, reader, names)
+        // No bound here: those that wait for a turn take next to nothing.
         .with_config(ControllerConfig::default().concurrency(0))
-        .reconcile_on(wakeups)
+        .reconcile_on(shared.clone().wakeups())
         .graceful_shutdown_on(stop.clone().cancelled_owned())
-        .run(
-            one,
-            |_, _: &Infallible, _| Action::await_change(),
-            Arc::new(Shared { cx, kind, stop: stop.clone() }),
-        )
-        .for_each(|result| {
+        .run(one, |_, _: &Infallible, _| Action::await_change(), shared)
+        .for_each(move |result| {
             match result {
                 // It went while a wake-up for it was queued.
                 Ok(_) | Err(controller::Error::ObjectNotFound(_)) => {}
-                Err(error) => tracing::warn!(%error, kind = name, "cannot watch its objects; trying on"),
+                Err(error) => {
+                    tracing::warn!(%error, kind = names.kind, "cannot watch its objects; trying on");
+                }
             }
             ready(())
         });
@@ -81,121 +75,65 @@ pub async fn run(
     }
 }
 
-/// A change of an object that can make a difference to its reconcile. Status is not among them:
-/// we write it.
-fn matters(object: &DynamicObject) -> Option<u64> {
-    let mut hasher = DefaultHasher::new();
-    object.metadata.generation.hash(&mut hasher);
-    object.metadata.deletion_timestamp.is_some().hash(&mut hasher);
-    object.finalizers().hash(&mut hasher);
-    object.annotations().hash(&mut hasher);
-    Some(hasher.finish())
-}
-
 /// What the reconciles of a kind share.
 struct Shared {
     cx: Arc<Context>,
     kind: Arc<dyn Kind>,
+    turns: Turns,
     stop: CancellationToken,
 }
 
-async fn one(object: Arc<DynamicObject>, shared: Arc<Shared>) -> Result<Action, Infallible> {
+impl Shared {
+    /// An event as the cache takes it. None where it cannot: that is logged.
+    fn pack(&self, event: Event<DynamicObject>) -> Option<Event<Packed>> {
+        let pack = |object: DynamicObject| {
+            let face = Faces::of(&self.cx, &*self.kind, &object);
+            Packed::new(object, face).inspect_err(|error| tracing::error!(%error, "cannot cache it")).ok()
+        };
+        Some(match event {
+            Event::Apply(object) => Event::Apply(pack(object)?),
+            Event::Delete(object) => Event::Delete(pack(object)?),
+            Event::InitApply(object) => Event::InitApply(pack(object)?),
+            Event::Init => Event::Init,
+            Event::InitDone => Event::InitDone,
+        })
+    }
+
+    /// Whom others wake.
+    fn wakeups(self: Arc<Self>) -> impl futures::Stream<Item = ObjectRef<Packed>> + Send {
+        let queue = self.cx.graph.open(Names::of(self.kind.meta()));
+        stream::unfold((queue, self), |(mut queue, shared)| async {
+            let woken = queue.recv().await?;
+            if let Some(object) = shared.cached(&woken) {
+                shared.cx.memories.wake(object.uid());
+            }
+            Some((woken, (queue, shared)))
+        })
+    }
+
+    fn cached(&self, object: &ObjectRef<Packed>) -> Option<Arc<Packed>> {
+        self.cx.stores.read().get(self.kind.meta().kind)?.get(object)
+    }
+}
+
+async fn one(object: Arc<Packed>, shared: Arc<Shared>) -> Result<Action, Infallible> {
     let (cx, kind) = (shared.cx.clone(), shared.kind.clone());
     let mut known = cx.known.clone();
     // Told to stop before everything is known, nothing is begun: it would wait for ever.
     let Some(Ok(_)) = shared.stop.run_until_cancelled(known.wait_for(|known| *known)).await else {
         return Ok(Action::await_change());
     };
-    Ok(match reconcile(cx, kind, object).await {
+    let woken = cx.memories.take_woken(object.uid());
+    let cause = if object.is_ready && !woken { Cause::Clock } else { Cause::Change };
+    let Some(Some(_turn)) = shared.stop.run_until_cancelled(shared.turns.take(cause)).await else {
+        return Ok(Action::await_change());
+    };
+    // It may have changed while it waited.
+    let object = shared.cached(&ObjectRef::from_obj_with(&*object, Names::of(kind.meta())));
+    let Some(object) = object.and_then(|object| object.open()) else { return Ok(Action::await_change()) };
+    // Boxed: those that wait need no room for it yet.
+    Ok(match Box::pin(reconcile(cx.clone(), kind, object)).await {
         Next::After(wait) => Action::requeue(wait),
         Next::OnChange => Action::await_change(),
     })
-}
-
-/// What each object of a kind shows to those that refer to it.
-pub struct Faces {
-    cx: Arc<Context>,
-    kind: Arc<dyn Kind>,
-    /// Turns true once all objects are known.
-    is_listed: Sender<bool>,
-    seen: HashMap<Key, u64>,
-    /// While the watch starts anew: what the list holds. What is missing from it went unseen.
-    listed: BTreeSet<Key>,
-}
-
-impl Faces {
-    pub fn new(cx: Arc<Context>, kind: Arc<dyn Kind>, is_listed: Sender<bool>) -> Self {
-        Self { cx, kind, is_listed, seen: HashMap::new(), listed: BTreeSet::new() }
-    }
-
-    fn see(&mut self, event: &Event<DynamicObject>) {
-        match event {
-            Event::Init => self.listed.clear(),
-            Event::InitApply(object) => {
-                self.listed.insert(self.key(object));
-                self.show(object);
-            }
-            Event::Apply(object) => self.show(object),
-            Event::InitDone => {
-                let listed = std::mem::take(&mut self.listed);
-                let gone: Vec<_> = self.seen.keys().filter(|key| !listed.contains(*key)).cloned().collect();
-                gone.iter().for_each(|key| self.gone(key));
-                self.is_listed.send_replace(true);
-            }
-            Event::Delete(object) => {
-                self.cx.memories.forget(&object.uid().unwrap_or_default());
-                self.gone(&self.key(object));
-            }
-        }
-    }
-
-    fn show(&mut self, object: &DynamicObject) {
-        let (key, face) = (self.key(object), self.face(object));
-        if self.seen.insert(key.clone(), face) != Some(face) {
-            self.cx.graph.wake_referrers(&key);
-            if object.is_ready() {
-                self.wake_hopeful();
-            }
-        }
-    }
-
-    fn gone(&mut self, key: &Key) {
-        self.seen.remove(key);
-        self.cx.graph.gone(key);
-        self.wake_hopeful();
-    }
-
-    /// Wakes objects of other kinds that may have waited for one of this kind without naming it.
-    fn wake_hopeful(&self) {
-        let kind = self.kind.meta().kind;
-        let others = self.cx.kinds.values().filter(|other| other.meta().woken_by.contains(&kind));
-        for other in others {
-            let Some(store) = self.cx.stores.read().get(other.meta().kind).cloned() else { continue };
-            for object in store.state_filter(|object| object.is_waiting()) {
-                self.cx.graph.wake(&key_of(other.meta().kind, &object));
-            }
-        }
-    }
-
-    fn key(&self, object: &DynamicObject) -> Key {
-        key_of(self.kind.meta().kind, object)
-    }
-
-    fn face(&self, object: &DynamicObject) -> u64 {
-        let mut hasher = DefaultHasher::new();
-        object.uid().hash(&mut hasher);
-        object.is_ready().hash(&mut hasher);
-        // Those who wait say what for.
-        object.ready_reason().hash(&mut hasher);
-        object.is_deleting().hash(&mut hasher);
-        for pointer in self.cx.yields.read().get(self.kind.meta().kind).into_iter().flatten() {
-            object.data.pointer(pointer).map(ToString::to_string).hash(&mut hasher);
-        }
-        hasher.finish()
-    }
-}
-
-/// The key of an object of this kind.
-pub fn key_of(kind: &str, object: &DynamicObject) -> Key {
-    Key { kind: kind.to_owned(), namespace: object.namespace().unwrap_or_default(), name: object.name_any() }
 }

@@ -100,7 +100,7 @@ impl Job<'_> {
                 Happening::normal("Adopted", note)
             }
         };
-        self.publish(happening).await;
+        self.publish(happening);
         Ok(Step::Again)
     }
 
@@ -123,7 +123,7 @@ impl Job<'_> {
                     self.known.insert(role, Sight::Live(live));
                 }
                 if !self.kind.is_handle(&created.id) {
-                    self.publish_created(&created.id).await;
+                    self.publish_created(&created.id);
                 }
                 Ok(Step::Again)
             }
@@ -218,9 +218,9 @@ impl Job<'_> {
         let named = paths.join(", ");
         if is_drift {
             self.cx.metrics.corrections.get_or_create(&of_kind(self.meta().kind)).inc_by(paths.len() as u64);
-            self.publish(Happening::normal("DriftCorrected", format!("put back in AWS: {named}"))).await;
+            self.publish(Happening::normal("DriftCorrected", format!("put back in AWS: {named}")));
         } else if !self.creating && !paths.is_empty() {
-            self.publish(Happening::normal("Updated", format!("changed in AWS: {named}"))).await;
+            self.publish(Happening::normal("Updated", format!("changed in AWS: {named}")));
         }
         if progress != Progress::Done {
             let wait = Wait {
@@ -293,7 +293,7 @@ impl Job<'_> {
         };
         self.sent_secrets(inputs, paths);
         self.known.remove(&Role::MAIN);
-        self.publish(Happening::normal("Updated", format!("changed in AWS: {named}"))).await;
+        self.publish(Happening::normal("Updated", format!("changed in AWS: {named}")));
         if progress == Progress::Done {
             return Ok(Step::Again);
         }
@@ -357,8 +357,7 @@ impl Job<'_> {
             self.publish(Happening::warning(
                 "DeletedInAWS",
                 format!("{id} was deleted in AWS; making it again"),
-            ))
-            .await;
+            ));
         }
         self.known.clear();
         let Some(before) = self.record.creation(role).cloned() else { return Ok(Step::Again) };

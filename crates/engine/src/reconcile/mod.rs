@@ -21,7 +21,6 @@ use resource::record::Record;
 use resource::tags::Ownership;
 use resource::{Call, Error, Kind, Meta, Role, Scope, Secrets, schedule, schema};
 use serde_json::{Value, json};
-use tokio::sync::SemaphorePermit;
 use tracing::Instrument;
 
 use crate::cluster::ClusterError;
@@ -46,7 +45,7 @@ pub enum Next {
 const STEPS: usize = 12;
 
 /// Reconciles one object.
-pub async fn reconcile(cx: Arc<Context>, kind: Arc<dyn Kind>, object: Arc<DynamicObject>) -> Next {
+pub async fn reconcile(cx: Arc<Context>, kind: Arc<dyn Kind>, object: DynamicObject) -> Next {
     let meta = kind.meta().clone();
     let label = of_kind(meta.kind);
     let span = tracing::info_span!(
@@ -65,10 +64,10 @@ pub async fn reconcile(cx: Arc<Context>, kind: Arc<dyn Kind>, object: Arc<Dynami
     next
 }
 
-async fn turn(cx: Arc<Context>, kind: Arc<dyn Kind>, object: Arc<DynamicObject>) -> Next {
+async fn turn(cx: Arc<Context>, kind: Arc<dyn Kind>, object: DynamicObject) -> Next {
     let memory = cx.memories.of(&object.uid().unwrap_or_default());
     let mut memory = memory.lock().await;
-    let mut job = Job::new(&cx, &kind, object, &mut memory);
+    let mut job = Job::new(&cx, &kind, Arc::new(object), &mut memory);
     let mut ended = job.run().await;
     if let Err(error @ ClusterError::Pruned(_)) = &ended {
         let verdict = Verdict::stalled(error.to_string());
@@ -166,8 +165,6 @@ impl<'a> Job<'a> {
         if !self.object.has_finalizer() {
             let written = self.cx.cluster.add_finalizer(self.meta(), &self.object).await?;
             self.took(written);
-            // The watch shows the finalizer, and with it the object comes back.
-            return Ok(("Begun", Next::OnChange));
         }
         match self.object.record() {
             Ok(record) => self.record = record,
@@ -198,6 +195,10 @@ impl<'a> Job<'a> {
             Err(message) => return self.report(Verdict::stalled(message), None, Next::OnChange).await,
         };
         for step in 0..STEPS {
+            if self.object.is_deleting() {
+                // A write of ours has brought that to light; the watch shows it, too.
+                return Ok(("Unfinished", Next::OnChange));
+            }
             self.generation = self.object.generation();
             let inputs = match self.resolve() {
                 Ok(Resolved::Ready(inputs)) => inputs,
@@ -221,7 +222,6 @@ impl<'a> Job<'a> {
             {
                 return Ok(("Skipped", Next::After(wait)));
             }
-            let _turn = self.turn(&inputs).await;
             if self.memory.inputs != inputs.hash {
                 self.memory.failures = 0;
                 self.memory.failing_since = None;
@@ -345,14 +345,6 @@ impl<'a> Job<'a> {
         let last = self.record.last_sync.filter(|_| unchanged)?;
         let due = schedule::next_check(last, interval, self.meta().reads, &self.ownership.uid);
         Duration::try_from(due.duration_since(self.cx.now())).ok().filter(|wait| !wait.is_zero())
-    }
-
-    /// Waits until fewer objects of the kind are under way, where that is bounded.
-    async fn turn(&self, inputs: &Inputs) -> Option<SemaphorePermit<'a>> {
-        let turns = self.cx.turns.get(self.meta().kind)?;
-        let is_unchanged = self.object.is_ready() && self.record.inputs == inputs.hash;
-        let turns = if is_unchanged { &turns.checks } else { &turns.changes };
-        turns.acquire().await.ok()
     }
 
     fn interval(&self) -> Result<Duration, String> {

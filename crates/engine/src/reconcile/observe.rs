@@ -116,7 +116,7 @@ impl Job<'_> {
                 }
                 Observed::Became(id) => {
                     self.write_status(json!({"creation": {role.0: {"id": id}}})).await?;
-                    self.publish_created(&id).await;
+                    self.publish_created(&id);
                 }
                 Observed::Forgotten => {
                     self.write_status(json!({"creation": {role.0: {"id": null}}})).await?;

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Ended, Inputs, Job, Next, secrets};
 use crate::cluster::ClusterError;
-use crate::events::Happening;
+use crate::events::{Happening, event};
 use crate::metrics::of_kind;
 use crate::object::Object;
 
@@ -70,7 +70,7 @@ impl Job<'_> {
         };
         let verdict = Verdict { message, ..verdict };
         if verdict.reason == Reason::Error {
-            self.publish_once(Happening::warning("Error", verdict.message.clone())).await;
+            self.publish_once(Happening::warning("Error", verdict.message.clone()));
         }
         tracing::info!(reason = verdict.reason.as_str(), message = verdict.message, "not synced");
         let status = self.status(&verdict, live);
@@ -210,23 +210,24 @@ impl Job<'_> {
         self.cx.metrics.time_to_ready.get_or_create(&of_kind(self.meta().kind)).observe(seconds);
     }
 
-    pub(super) async fn publish_created(&mut self, id: &str) {
-        self.publish(Happening::normal("Created", format!("created {id}"))).await;
+    pub(super) fn publish_created(&mut self, id: &str) {
+        self.publish(Happening::normal("Created", format!("created {id}")));
     }
 
-    pub(super) async fn publish(&mut self, happening: Happening) {
+    pub(super) fn publish(&mut self, happening: Happening) {
         tracing::info!(reason = happening.reason, note = happening.note, "event");
-        self.cx.events.publish(self.meta(), &self.object, &happening).await;
+        let (cx, event) = (self.cx.clone(), event(self.meta(), &self.object, &happening));
+        self.cx.tasks.spawn(async move { cx.events.publish(event).await });
     }
 
     /// Publishes unless a retry of the same already did.
-    async fn publish_once(&mut self, happening: Happening) {
+    fn publish_once(&mut self, happening: Happening) {
         // Request ids differ from retry to retry; what is said before them does not.
         let said = happening.note.split(" (request id").next().unwrap_or_default();
         let event = format!("{}: {said}", happening.reason);
         if self.memory.last_event != event {
             self.memory.last_event = event;
-            self.publish(happening).await;
+            self.publish(happening);
         }
     }
 }

@@ -24,7 +24,8 @@ use crate::object::Object;
 type Worker = std::result::Result<OwnedSemaphorePermit, AcquireError>;
 
 impl Job<'_> {
-    /// R1 and R2: writes the intent, if the object still is as it was decided upon.
+    /// R1 and R2: writes the intent, if the object still is as it was decided upon. The API server itself
+    /// compares: it refuses what was decided on anything but the newest state of the object.
     /// False: it is not; decide anew.
     pub(super) async fn intend(
         &mut self,
@@ -33,16 +34,6 @@ impl Job<'_> {
         attempt: u32,
         inputs: &Inputs,
     ) -> std::result::Result<bool, ClusterError> {
-        if self.record.creation(role).is_none() {
-            let live = self.cx.cluster.refresh(self.meta(), &self.object).await?;
-            let same =
-                live.generation() == self.generation && live.is_deleting() == self.object.is_deleting();
-            let blank = live.record().is_ok_and(|record| record.creation(role).is_none());
-            self.took(live);
-            if !same || !blank {
-                return Ok(false);
-            }
-        }
         let started_at = self.cx.now();
         let creation = Creation {
             token: Creation::token_of(&self.ownership.uid, role, attempt),
@@ -74,10 +65,19 @@ impl Job<'_> {
         status.insert("adopted".to_owned(), Value::Null);
         status.insert("secrets".to_owned(), self.carried_by_create(inputs, role));
         let status = Value::Object(status);
+        let generation = self.generation;
         let still = move |live: &DynamicObject| {
-            !live.is_deleting() && live.record().is_ok_and(|record| record.creation(role) == before.as_ref())
+            !live.is_deleting()
+                && live.generation() == generation
+                && live.record().is_ok_and(|record| record.creation(role) == before.as_ref())
         };
-        let written = self.cx.cluster.patch_status(self.meta(), &self.object, &status, still).await?;
+        let written = match self.cx.cluster.patch_status(self.meta(), &self.object, &status, still).await {
+            Err(ClusterError::Changed(live)) => {
+                self.took(*live);
+                return Ok(false);
+            }
+            written => written?,
+        };
         let is_kept = kept(&written, &format!("/creation/{}/token", role.0));
         self.took(written);
         if !is_kept {

@@ -126,7 +126,7 @@ impl Job<'_> {
     }
 
     pub(super) async fn leave_in_aws(&mut self) -> Result<Ended, ClusterError> {
-        self.publish(Happening::normal("Released", "left in AWS; this object no longer manages it")).await;
+        self.publish(Happening::normal("Released", "left in AWS; this object no longer manages it"));
         self.cx.cluster.remove_finalizer(self.meta(), &self.object).await?;
         Ok(("Gone", Next::OnChange))
     }
@@ -141,7 +141,7 @@ impl Job<'_> {
             return Ok(("Unfinished", Next::After(Duration::ZERO)));
         }
         if !self.memory.deleted.is_empty() {
-            self.publish(Happening::normal("Deleted", "deleted in AWS")).await;
+            self.publish(Happening::normal("Deleted", "deleted in AWS"));
         }
         self.cx.cluster.remove_finalizer(self.meta(), &self.object).await?;
         Ok(("Gone", Next::OnChange))

@@ -1,0 +1,127 @@
+//! What each object of a kind shows: to those that refer to it, and to its own reconcile.
+
+use std::collections::hash_map::DefaultHasher;
+use std::collections::{BTreeSet, HashMap};
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use kube::ResourceExt;
+use kube::core::DynamicObject;
+use kube::runtime::watcher::Event;
+use resource::Kind;
+use tokio::sync::watch::{Receiver, Sender};
+
+use crate::context::Context;
+use crate::graph::Key;
+use crate::object::Object;
+use crate::packed::Packed;
+
+/// What is known of each object of a kind, to tell what is new.
+pub struct Faces {
+    cx: Arc<Context>,
+    kind: Arc<dyn Kind>,
+    is_listed: Sender<bool>,
+    seen: HashMap<Key, Face>,
+    /// While the watch starts anew: what the list holds. What is missing from it went unseen.
+    listed: BTreeSet<Key>,
+}
+
+/// What there is to see of an object.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Face {
+    /// A hash of what others take from it.
+    for_others: u64,
+    /// A hash of what can make a difference to its own reconcile.
+    for_itself: u64,
+    /// Whether we hold it. To lose that makes a difference; to gain it is our own doing.
+    is_held: bool,
+}
+
+impl Faces {
+    pub fn new(cx: Arc<Context>, kind: Arc<dyn Kind>, is_listed: Sender<bool>) -> Self {
+        Self { cx, kind, is_listed, seen: HashMap::new(), listed: BTreeSet::new() }
+    }
+
+    /// Turns true once all objects are known.
+    pub fn is_listed(&self) -> Receiver<bool> {
+        self.is_listed.subscribe()
+    }
+
+    /// The face of an object.
+    pub fn of(cx: &Context, kind: &dyn Kind, object: &DynamicObject) -> Face {
+        let (mut others, mut itself) = (DefaultHasher::new(), DefaultHasher::new());
+        object.uid().hash(&mut others);
+        object.is_ready().hash(&mut others);
+        // Those who wait say what for.
+        object.ready_reason().hash(&mut others);
+        object.is_deleting().hash(&mut others);
+        for pointer in cx.yields.read().get(kind.meta().kind).into_iter().flatten() {
+            object.data.pointer(pointer).map(ToString::to_string).hash(&mut others);
+        }
+        // Status is not among these: we write it.
+        object.uid().hash(&mut itself);
+        object.metadata.generation.hash(&mut itself);
+        object.is_deleting().hash(&mut itself);
+        object.annotations().hash(&mut itself);
+        Face { for_others: others.finish(), for_itself: itself.finish(), is_held: object.has_finalizer() }
+    }
+
+    /// Takes note of an event, and wakes those whom it concerns. The object, where it is to be reconciled.
+    pub fn see(&mut self, event: Event<Packed>) -> Option<Packed> {
+        match event {
+            Event::Init => self.listed.clear(),
+            Event::InitApply(object) => {
+                self.listed.insert(self.key(&object));
+                return self.show(object);
+            }
+            Event::Apply(object) => return self.show(object),
+            Event::InitDone => {
+                let listed = std::mem::take(&mut self.listed);
+                let gone: Vec<_> = self.seen.keys().filter(|key| !listed.contains(*key)).cloned().collect();
+                gone.iter().for_each(|key| self.gone(key));
+                self.is_listed.send_replace(true);
+            }
+            Event::Delete(object) => {
+                self.cx.memories.forget(object.uid());
+                self.gone(&self.key(&object));
+            }
+        }
+        None
+    }
+
+    fn show(&mut self, object: Packed) -> Option<Packed> {
+        let (key, face) = (self.key(&object), object.face);
+        let before = self.seen.insert(key.clone(), face);
+        if before.is_none_or(|before| before.for_others != face.for_others) {
+            self.cx.graph.wake_referrers(&key);
+            if object.is_ready {
+                self.wake_hopeful();
+            }
+        }
+        let matters = before
+            .is_none_or(|before| before.for_itself != face.for_itself || (before.is_held && !face.is_held));
+        matters.then_some(object)
+    }
+
+    fn gone(&mut self, key: &Key) {
+        self.seen.remove(key);
+        self.cx.graph.gone(key);
+        self.wake_hopeful();
+    }
+
+    /// Wakes objects of other kinds that may have waited for one of this kind without naming it.
+    fn wake_hopeful(&self) {
+        let kind = self.kind.meta().kind;
+        let others = self.cx.kinds.values().filter(|other| other.meta().woken_by.contains(&kind));
+        for other in others {
+            let Some(store) = self.cx.stores.read().get(other.meta().kind).cloned() else { continue };
+            for object in store.state_filter(|object| object.is_waiting) {
+                self.cx.graph.wake(&object.key(other.meta().kind));
+            }
+        }
+    }
+
+    fn key(&self, object: &Packed) -> Key {
+        object.key(self.kind.meta().kind)
+    }
+}
