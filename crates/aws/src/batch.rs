@@ -14,8 +14,10 @@ use tokio::time::sleep;
 
 /// The most values AWS takes in one filter.
 const LIMIT: usize = 200;
-/// How long a read waits for others to join it.
-const LINGER: Duration = Duration::from_millis(20);
+/// A batch is sent once no read has joined it for so long,
+const LINGER: Duration = Duration::from_millis(15);
+/// or after so many times that.
+const PATIENCE: u32 = 6;
 
 type Fetch<V> = dyn Fn(Scope, Vec<String>) -> BoxFuture<'static, Result<Vec<(String, V)>>> + Send + Sync;
 
@@ -106,11 +108,25 @@ impl<V: Clone + Send + Sync + 'static> Batch<V> {
 // In tasks of their own: a reader that gives up takes nobody's answer away.
 impl<V: Clone + Send + Sync + 'static> Inner<V> {
     async fn send_when_due(self: Arc<Self>, scope: Scope, number: u64) {
-        sleep(self.linger).await;
+        let mut joined = 1;
+        for _ in 0..PATIENCE {
+            sleep(self.linger).await;
+            let before = std::mem::replace(&mut joined, self.joined(&scope, number));
+            if joined == before {
+                break;
+            }
+        }
         let due = self.take(&scope, number);
         if let Some(waiting) = due {
             self.send(scope, waiting).await;
         }
+    }
+
+    /// How many reads have joined the batch.
+    fn joined(&self, scope: &Scope, number: u64) -> usize {
+        let state = self.state.lock();
+        let batch = state.open.get(scope).filter(|batch| batch.number == number);
+        batch.map_or(0, |batch| batch.waiting.values().map(Vec::len).sum())
     }
 
     /// The batch, unless it was full and is sent already.

@@ -21,6 +21,7 @@ use crate::cluster::ALLOW_DELETION;
 use crate::context::Context;
 use crate::faces::Faces;
 use crate::packed::{Names, Packed};
+use crate::vital::Vital;
 use crate::watch::run;
 
 type Crd = PartialObjectMeta<CustomResourceDefinition>;
@@ -113,7 +114,12 @@ impl Installed {
         self.cx.stores.write().insert(name.to_owned(), store.clone());
         let (is_listed, listed) = watch::channel(false);
         let faces = Faces::new(self.cx.clone(), kind.clone(), is_listed);
-        self.watches.spawn(run(self.client.clone(), self.cx.clone(), kind, writer, faces, stop.clone()));
+        let vital = Vital { name, told: stop.clone(), engine: self.stop.clone() };
+        let watch = run(self.client.clone(), self.cx.clone(), kind, writer, faces, stop.clone());
+        self.watches.spawn(async move {
+            let _vital = vital;
+            watch.await;
+        });
         self.running.insert(name, Running { stop, store, listed, leave });
     }
 

@@ -20,6 +20,7 @@ mod reconcile;
 mod run;
 mod secrets;
 mod turns;
+mod vital;
 mod watch;
 
 pub use client::client;
@@ -27,4 +28,4 @@ pub use clock::{Clock, SystemClock};
 pub use context::{Accounts, CrossNamespace, Options};
 pub use lease::{Fence, Leadership};
 pub use metrics::Metrics;
-pub use run::Engine;
+pub use run::{Ended, Engine};

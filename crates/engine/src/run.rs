@@ -10,6 +10,7 @@ use parking_lot::RwLock;
 use resource::Kind;
 use resource::schema::{self, FREE_FORM, REF, SECRET};
 use serde_json::Value;
+use thiserror::Error;
 use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -24,6 +25,20 @@ use crate::memory::Memories;
 use crate::metrics::Metrics;
 use crate::pace::Pace;
 use crate::secrets::Secrets;
+use crate::vital::Vital;
+
+/// Why an engine ended before it was told to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum Ended {
+    /// Another process may lead now.
+    #[error("no longer the leader; exiting so that a fresh process can stand by")]
+    NotLeading,
+    /// A part of it ended, and it would have looked alive and done nothing.
+    #[error(
+        "a part of the operator ended by a bug, which the log shows; exiting so that a fresh process can go on"
+    )]
+    Broken,
+}
 
 /// Runs kinds against one cluster.
 pub struct Engine {
@@ -90,29 +105,36 @@ impl Engine {
         let cx = self.cx.clone();
         tokio::spawn(async move {
             if cx.kinds.values().any(|kind| takes_secrets(kind.schema())) {
+                let _vital = Vital { name: "Secrets", told: stop.clone(), engine: stop.clone() };
                 cx.secrets.follow(&cx.graph, stop).await;
             }
         })
     }
 
     /// Runs until told to stop; then every AWS call under way ends and is recorded.
-    /// Returns early when leadership is lost: the process must then exit.
-    pub async fn run(self, stop: CancellationToken) {
+    ///
+    /// # Errors
+    /// When it ended before it was told to. The process must then exit.
+    pub async fn run(self, stop: CancellationToken) -> Result<(), Ended> {
         if let Some(leadership) = &self.leadership {
             tokio::select! {
                 () = leadership.acquire() => tracing::info!("leading"),
-                () = stop.cancelled() => return,
+                () = stop.cancelled() => return Ok(()),
             }
         }
         let inner = stop.child_token();
         let secrets = self.follow_secrets(inner.clone());
         let work = Installed::new(self.client.clone(), self.cx.clone(), self.known, inner.clone()).follow();
+        let mut ended = Ended::Broken;
         match &self.leadership {
             None => work.await,
             Some(leadership) => {
                 let worked = CancellationToken::new();
                 let hold = async {
                     leadership.hold(worked.clone()).await;
+                    if !worked.is_cancelled() {
+                        ended = Ended::NotLeading;
+                    }
                     inner.cancel();
                 };
                 let work = async {
@@ -128,6 +150,7 @@ impl Engine {
         if let Some(leadership) = &self.leadership {
             leadership.release().await;
         }
+        if stop.is_cancelled() { Ok(()) } else { Err(ended) }
     }
 }
 

@@ -11,7 +11,7 @@ use tokio::time::sleep;
 /// Where one call reads many objects.
 const JOINED: usize = 128;
 /// How long an ended turn waits for others before it is handed on.
-const LONGEST: Duration = Duration::from_millis(200);
+const LONGEST: Duration = Duration::from_secs(1);
 
 /// The turns of a kind. What users changed does not wait behind checks, nor behind another kind.
 pub struct Turns {

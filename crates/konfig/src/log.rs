@@ -21,6 +21,17 @@ const LOUD: [&str; 11] = [
     "tower",
 ];
 
+/// Where the operator panics goes to the log, as everything else. What the panic says stays out of it unless it
+/// is fixed text: it may quote data.
+fn log_panics() {
+    std::panic::set_hook(Box::new(|panic| {
+        let location = panic.location().map(ToString::to_string).unwrap_or_default();
+        let said = panic.payload().downcast_ref::<&'static str>().unwrap_or(&"(what it says may quote data)");
+        let backtrace = std::backtrace::Backtrace::capture();
+        tracing::error!(location, said, %backtrace, "panicked");
+    }));
+}
+
 /// Sets the log up. `RUST_LOG` chooses what is shown (default: info), but what may print request
 /// bodies is capped at info whatever it says.
 pub fn init(format: LogFormat) {
@@ -37,4 +48,5 @@ pub fn init(format: LogFormat) {
         }
     };
     tracing_subscriber::registry().with(layer.with_filter(cap)).with(chosen).init();
+    log_panics();
 }

@@ -64,16 +64,13 @@ async fn work(engine: Engine, (mut terminate, mut interrupt): (Signal, Signal)) 
     let stop = CancellationToken::new();
     let mut working = tokio::spawn(engine.run(stop.clone()));
     tokio::select! {
-        ended = &mut working => {
-            ended?;
-            anyhow::bail!("no longer the leader; exiting so that a fresh process can stand by");
-        }
+        ended = &mut working => return Ok(ended??),
         _ = terminate.recv() => {}
         _ = interrupt.recv() => {}
     }
     tracing::info!("stopping: AWS calls under way are finished and recorded first");
     stop.cancel();
-    tokio::time::timeout(GRACE, working).await.context("some AWS calls did not end in time")??;
+    tokio::time::timeout(GRACE, working).await.context("some AWS calls did not end in time")???;
     tracing::info!("stopped");
     Ok(())
 }

@@ -122,10 +122,13 @@ async fn start(world: &World, stop: CancellationToken) -> JoinHandle<()> {
     let engine =
         Engine::new(client, "konfig-system".to_owned(), kinds, Arc::new(OneAccount), options, metrics, None)
             .await;
+    let world = world.clone();
     tokio::spawn(async move {
         // It asks for nothing while it is put together, as the cluster's name is given: no error.
-        if let Ok(engine) = engine {
-            engine.run(stop).await;
+        if let Ok(engine) = engine
+            && let Err(ended) = engine.run(stop).await
+        {
+            world.state().violate(ended.to_string());
         }
     })
 }

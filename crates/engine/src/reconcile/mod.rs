@@ -9,9 +9,11 @@ mod transmit;
 mod unmake;
 
 use std::collections::BTreeMap;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use futures::FutureExt;
 use kube::ResourceExt;
 use kube::core::DynamicObject;
 use resource::condition::{self, Reason, Verdict};
@@ -68,7 +70,10 @@ async fn turn(cx: Arc<Context>, kind: Arc<dyn Kind>, object: DynamicObject) -> N
     let memory = cx.memories.of(&object.uid().unwrap_or_default());
     let mut memory = memory.lock().await;
     let mut job = Job::new(&cx, &kind, Arc::new(object), &mut memory);
-    let mut ended = job.run().await;
+    let mut ended = match AssertUnwindSafe(job.run()).catch_unwind().await {
+        Ok(ended) => ended,
+        Err(_) => job.panicked().await,
+    };
     if let Err(error @ ClusterError::Pruned(_)) = &ended {
         let verdict = Verdict::stalled(error.to_string());
         ended = job.report(verdict, None, Next::After(Duration::from_secs(60))).await;
@@ -182,6 +187,15 @@ impl<'a> Job<'a> {
             return self.report(Verdict::stalled(message), None, Next::OnChange).await;
         }
         if deleting { self.leave().await } else { self.keep().await }
+    }
+
+    /// A bug in what was done for this object is no reason to forsake the others of its kind.
+    async fn panicked(&mut self) -> Result<Ended, ClusterError> {
+        tracing::error!("the reconcile panicked, which is a bug in the operator");
+        let message = "the operator failed in itself, which is a bug; its log shows where, at the time of this \
+                       condition. It tries again more and more slowly; other objects are not concerned";
+        let next = self.backoff(resource::Class::Invalid);
+        self.report(Verdict::stalled(message), None, next).await
     }
 
     /// An object that is wanted.
