@@ -24,6 +24,7 @@ pub mod lifecycle;
 mod lifeline;
 pub mod manifest;
 pub mod operator;
+pub mod panics;
 pub mod paths;
 mod ports;
 pub mod postgres;

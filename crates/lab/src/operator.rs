@@ -8,6 +8,7 @@ use anyhow::Result;
 
 use crate::aws::{CREDENTIALS, REGION};
 use crate::http;
+use crate::panics;
 use crate::paths;
 use crate::ports;
 use crate::process::{Process, Signal, clean};
@@ -61,7 +62,7 @@ impl OperatorConfig {
     }
 }
 
-/// A running operator. It is killed with this value.
+/// A running operator. It is killed with this value; a test of one that has panicked fails, whatever it looks at.
 #[derive(Debug)]
 pub struct Operator {
     process: Process,
@@ -124,6 +125,16 @@ impl Operator {
         self.process.exited()
     }
 
+    /// Fails if it has panicked or ended.
+    pub fn ensure_sound(&mut self) -> Result<()> {
+        self.process.ensure_sound()
+    }
+
+    /// Does something while it neither panics nor ends; once it does, fails with that.
+    pub async fn while_sound<T>(&mut self, work: impl Future<Output = Result<T>>) -> Result<T> {
+        self.process.while_sound(work).await
+    }
+
     /// All that it has logged.
     #[must_use]
     pub fn log(&self) -> String {
@@ -144,5 +155,14 @@ impl Operator {
     #[must_use]
     pub fn id(&self) -> u32 {
         self.process.id()
+    }
+}
+
+impl Drop for Operator {
+    fn drop(&mut self) {
+        let panic = panics::first(&self.log());
+        if let Some(panic) = panic.filter(|_| !std::thread::panicking()) {
+            panic!("the operator panicked:\n{panic}");
+        }
     }
 }

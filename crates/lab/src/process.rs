@@ -6,13 +6,17 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 pub use rustix::process::Signal;
 use rustix::process::{Pid, kill_process_group};
 use tokio::io::AsyncWriteExt;
 
 use crate::lifeline::Lifeline;
+use crate::panics;
 use crate::wait::{Hopeless, eventually};
+
+/// How often a process is looked at while something is done with it: its whole log is read.
+const LOOK: Duration = Duration::from_secs(2);
 
 /// A command that inherits nothing of this process's environment but `PATH`: machines set
 /// `AWS_CA_BUNDLE`, proxies, credentials and the like, which no test means to pass on.
@@ -117,6 +121,32 @@ impl Process {
         }
     }
 
+    /// Fails if the child has panicked or ended.
+    pub fn ensure_sound(&mut self) -> Result<()> {
+        if let Some(panic) = panics::first(&self.log()) {
+            bail!("{} panicked:\n{panic}", self.name);
+        }
+        self.ensure_running()
+    }
+
+    /// Does something with the child while it is sound. Once it is not, nothing is worth waiting for; and
+    /// whatever else went wrong comes of that.
+    pub async fn while_sound<T>(&mut self, work: impl Future<Output = Result<T>>) -> Result<T> {
+        let broken = async {
+            loop {
+                tokio::time::sleep(LOOK).await;
+                if let Err(error) = self.ensure_sound() {
+                    return error;
+                }
+            }
+        };
+        let done = tokio::select! {
+            done = work => done,
+            error = broken => Err(error),
+        };
+        self.ensure_sound().and(done)
+    }
+
     /// Waits for the child to end by itself.
     pub async fn wait(&mut self, timeout: Duration) -> Result<ExitStatus> {
         let what = format!("{} to end", self.name);
@@ -153,5 +183,65 @@ impl Process {
 impl Drop for Process {
     fn drop(&mut self) {
         self.kill().ok();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+    use std::time::Instant;
+
+    use super::*;
+    use crate::scratch::Scratch;
+
+    /// A process that runs this script, once it has printed.
+    async fn runs(script: &str, scratch: &Scratch) -> Process {
+        let mut command = clean(Path::new("/bin/sh"), scratch.path());
+        command.args(["-c", script]);
+        let process = Process::spawn(command, &scratch.file("log")).unwrap();
+        eventually(Duration::from_secs(10), "its first line", async || {
+            (!process.log().is_empty()).then_some(()).context("nothing")
+        })
+        .await
+        .unwrap();
+        process
+    }
+
+    #[tokio::test]
+    async fn nothing_is_waited_for_once_a_task_has_panicked_or_the_process_has_died() {
+        for (script, why) in [
+            // It lives on.
+            (
+                "echo \"thread 'tokio-rt-worker' panicked at a.rs:1:2:\" >&2; exec sleep 600",
+                "panicked at a.rs",
+            ),
+            ("echo \"thread 'main' panicked at a.rs:1:2:\" >&2; exit 101", "panicked at a.rs"),
+            ("echo begun; exit 3", "exit status: 3"),
+            ("echo begun; kill -s KILL $$", "signal: 9"),
+        ] {
+            let scratch = Scratch::new("sound").unwrap();
+            let (mut process, start) = (runs(script, &scratch).await, Instant::now());
+            let error = process.while_sound(pending::<Result<()>>()).await.unwrap_err();
+            assert!(error.to_string().contains(why), "{script}: {error}");
+            assert!(start.elapsed() < Duration::from_secs(30), "{script}");
+            // What was done meanwhile counts for nothing, whether it went well or not.
+            let done: Result<()> = process.while_sound(async { Ok(()) }).await;
+            assert!(done.unwrap_err().to_string().contains(why), "{script}");
+            let failed: Result<()> = process.while_sound(async { bail!("timed out") }).await;
+            assert!(failed.unwrap_err().to_string().contains(why), "{script}");
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_done_with_a_sound_process_is_done_to_its_end() {
+        let scratch = Scratch::new("sound").unwrap();
+        let mut process = runs("echo all is well; exec sleep 600", &scratch).await;
+        let work = async {
+            tokio::time::sleep(LOOK * 2).await;
+            Ok("done")
+        };
+        assert_eq!(process.while_sound(work).await.unwrap(), "done");
+        let failed: Result<()> = process.while_sound(async { bail!("timed out") }).await;
+        assert_eq!(failed.unwrap_err().to_string(), "timed out");
     }
 }

@@ -229,11 +229,18 @@ async fn failed_late(world: &World, second: &Canary) -> Result<()> {
 
 /// The lives of all keepers in two processes that write their log in this format, and what these tell.
 async fn lives(world: &World, format: &str, secrets: &[Canary; 3]) -> Result<Traces> {
-    let [first, second, third] = secrets;
     let args = ["--drift-interval=1h", &format!("--log-format={format}")];
-    let mut operator = world.operator(&args).await?;
     let mut traces = Traces::default();
+    let mut operator = world.operator(&args).await?;
+    operator.while_sound(first_life(world, format, secrets)).await?;
+    finish(&mut traces, &mut operator, &format!("the first {format} operator")).await?;
+    let mut operator = world.operator(&args).await?;
+    operator.while_sound(second_life(world, format, &secrets[2])).await?;
+    finish(&mut traces, &mut operator, &format!("the second {format} operator")).await?;
+    Ok(traces)
+}
 
+async fn first_life(world: &World, format: &str, [first, second, third]: &[Canary; 3]) -> Result<()> {
     // A creation that is refused, one that fails later, and one that works.
     let faults = refuse(world, |keeper| keeper.create.0, first);
     fail_late(world, first);
@@ -262,12 +269,12 @@ async fn lives(world: &World, format: &str, secrets: &[Canary; 3]) -> Result<Tra
         keeper.in_world(world).annotate("reconcile", json!("drift")).await?;
     }
     told(world, faults).await?;
-    ready(world, &format!("{format} put right")).await?;
+    ready(world, &format!("{format} put right")).await
+}
 
-    // Another process has not read the secret yet, when a read fails with it.
-    finish(&mut traces, &mut operator, &format!("the first {format} operator")).await?;
-    let mut operator = world.operator(&args).await?;
-    let faults = refuse(world, |keeper| keeper.read, third);
+async fn second_life(world: &World, format: &str, secret: &Canary) -> Result<()> {
+    // This process has not read the secret yet, when a read fails with it.
+    let faults = refuse(world, |keeper| keeper.read, secret);
     for keeper in &KEEPERS {
         keeper.in_world(world).annotate("reconcile", json!("restarted")).await?;
     }
@@ -275,7 +282,7 @@ async fn lives(world: &World, format: &str, secrets: &[Canary; 3]) -> Result<Tra
     ready(world, &format!("{format} restarted")).await?;
 
     // A deletion that fails at first.
-    let faults = refuse(world, |keeper| keeper.delete, third);
+    let faults = refuse(world, |keeper| keeper.delete, secret);
     for keeper in &KEEPERS {
         keeper.in_world(world).delete().await?;
     }
@@ -283,8 +290,7 @@ async fn lives(world: &World, format: &str, secrets: &[Canary; 3]) -> Result<Tra
     for keeper in &KEEPERS {
         keeper.in_world(world).gone().await?;
     }
-    finish(&mut traces, &mut operator, &format!("the second {format} operator")).await?;
-    Ok(traces)
+    Ok(())
 }
 
 /// Takes what a process has told, to its last word.
@@ -308,6 +314,7 @@ async fn no_secret_stands_in_the_open_whatever_happens() -> Result<()> {
         .clone()
         .env("RUST_LOG", "trace,aws_smithy_runtime=trace,h2=trace,hyper=trace,kube=trace");
     world.aws.keep_plain_calls();
+    world.kube.keep_heads();
     let everything = Everything::of(&world.client).await?;
     let secrets = ["Alpha", "Bravo", "Charlie", "Delta", "Echo", "Foxtrot"].map(Canary::new);
     let (text, json) = secrets.split_first_chunk().context("three for each")?;
@@ -328,6 +335,9 @@ async fn no_secret_stands_in_the_open_whatever_happens() -> Result<()> {
         "object Event",
         "object Secret",
         "object Lease",
+        "object ConfigMap",
+        "request GET",
+        "request PATCH",
         "write Patch",
         "write Create",
         "call CreateDBInstance",

@@ -1,4 +1,5 @@
-//! Objects at random: whatever is written into one, it is refused or clearly judged, and harms nobody.
+//! Objects at random: whatever is written into one, at first or later, it is refused or clearly judged, and
+//! harms nobody.
 //!
 //! `FUZZ_COUNT` of them, from `FUZZ_SEED` on; `make fuzz` runs many.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
@@ -54,13 +55,16 @@ async fn run(flavor: Flavor, count: u64) -> Result<()> {
     let before = holds(&world).await?;
 
     let seeds = first..first + count;
-    let fuzzed = tokio::select! {
-        tally = batches(&world, &stock, &mut operator, seeds) => tally,
-        broken = beside(&mut healthy) => Err(broken.context("beside objects at random")),
-    };
+    let fuzzed = operator.while_sound(async {
+        tokio::select! {
+            tally = batches(&world, &stock, seeds) => tally,
+            broken = beside(&mut healthy) => Err(broken.context("beside objects at random")),
+        }
+    });
+    let fuzzed = fuzzed.await;
+    let tally = fuzzed.inspect_err(|_| println!("{}", tail(&operator)))?;
     // Where a lot was cut off, it is not to be counted.
     world.kubectl().run(&["delete", "vpc,iamrole,s3bucket", "--all", "-n", &world.namespace]).await?;
-    let tally = fuzzed.inspect_err(|_| println!("{}", tail(&operator)))?;
     report(&tally, &quiet, &healthy.times);
     eventually(Duration::from_secs(10), "nothing to be left in AWS", async || {
         let after = holds(&world).await?;
@@ -68,20 +72,19 @@ async fn run(flavor: Flavor, count: u64) -> Result<()> {
         Ok(())
     })
     .await?;
+    operator.ensure_sound()?;
     let most = HEALTHY.0.max(quiet.longest() * HEALTHY.1);
     ensure!(healthy.times.longest() <= most, "healthy objects took {}", healthy.times);
     Ok(())
 }
 
-async fn batches(world: &World, stock: &Stock, operator: &mut Operator, seeds: Range<u64>) -> Result<Tally> {
+async fn batches(world: &World, stock: &Stock, seeds: Range<u64>) -> Result<Tally> {
     let (mut tally, start, count) = (Tally::default(), Instant::now(), seeds.end - seeds.start);
     let mut next = seeds.start;
     while next < seeds.end {
         let end = (next + BATCH).min(seeds.end);
         tally.add(Batch::run(world, stock, next..end).await?);
         next = end;
-        ensure!(operator.exited()?.is_none(), "the operator ended");
-        ensure!(!operator.log().contains("panicked at"), "the operator panicked");
         println!("{:>6} of {count} after {:.0?}: {tally:?}", next - seeds.start, start.elapsed());
     }
     Ok(tally)

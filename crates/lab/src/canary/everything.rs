@@ -3,10 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, Result};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use futures::future::try_join_all;
 use kube::api::DynamicObject;
 use kube::discovery::{Discovery, verbs};
-use kube::{Api, Client};
+use kube::{Api, Client, ResourceExt};
+use serde_json::Value;
 
 use super::Canary;
 use crate::history::{History, Version};
@@ -40,14 +43,16 @@ pub struct Traces {
 }
 
 impl Traces {
-    /// All that a world has recorded. `own` is the Secret that the test itself has written, and `carriers`
-    /// are the operations with the one parameter that takes a secret to AWS.
+    /// All that a world has recorded. `own` is the Secret of its namespace that holds what the test itself has
+    /// written, and `carriers` are the operations with the one parameter that takes a secret to AWS.
     #[must_use]
     pub fn of(world: &World, everything: &Everything, own: &str, carriers: &[(&str, &str)]) -> Self {
         let mut traces = Self::default();
         for (kind, history) in &everything.0 {
-            history.all().iter().for_each(|version| traces.version(kind, version, own));
+            let own = (world.namespace.as_str(), own);
+            history.all().into_iter().for_each(|version| traces.version(kind, version, own));
         }
+        world.kube.heads().into_iter().for_each(|head| traces.head(head));
         world.kube.writes().iter().for_each(|write| traces.write(write));
         world.aws.plain_calls().into_iter().for_each(|call| traces.plain_call(call, carriers));
         world.aws.calls().iter().for_each(|call| traces.call(call, carriers));
@@ -65,12 +70,24 @@ impl Traces {
         self.carried.extend(others.carried);
     }
 
-    fn version(&mut self, kind: &str, version: &Version, own: &str) {
-        let object = &version.object;
-        let name = object.metadata.name.as_deref().unwrap_or_default();
-        if (kind, name) != ("Secret", own) {
-            self.text(format!("object {kind} {name}"), serde_json::to_string(object).unwrap_or_default());
+    fn version(&mut self, kind: &str, version: Version, own: (&str, &str)) {
+        let mut object = version.object;
+        let (namespace, name) = (object.namespace().unwrap_or_default(), object.name_any());
+        let place = format!("object {kind} {name}");
+        if kind == "Secret" {
+            let data =
+                object.data.as_object_mut().and_then(|fields| fields.remove("data")).unwrap_or_default();
+            let is_own = (namespace.as_str(), name.as_str()) == own;
+            for (key, value) in data.as_object().into_iter().flatten().filter(|_| !is_own) {
+                self.text(place.clone(), format!("{key}: {value} {}", decoded(value)));
+            }
         }
+        self.text(place, serde_json::to_string(&object).unwrap_or_default());
+    }
+
+    /// A request to the API server, without its body.
+    fn head(&mut self, head: String) {
+        self.text(format!("request {}", head.lines().next().unwrap_or_default()), head);
     }
 
     fn write(&mut self, write: &Write) {
@@ -108,6 +125,19 @@ impl Traces {
         carried.into_iter().flatten().any(|value| canary.find_in(value).is_some())
     }
 
+    /// What carried a secret where it may, without it: it may stand there once.
+    fn beside(&self, canaries: &[Canary]) -> Vec<(String, String)> {
+        let without =
+            |value: &str| canaries.iter().fold(value.to_owned(), |rest, canary| canary.cut_from(&rest));
+        let values = self
+            .carried
+            .iter()
+            .flat_map(|(carrier, values)| values.iter().map(move |value| (carrier, value)));
+        values
+            .map(|((operation, param), value)| (format!("call {operation}, {param}"), without(value)))
+            .collect()
+    }
+
     /// How many texts there are of places that begin like this.
     #[must_use]
     pub fn count(&self, place: &str) -> usize {
@@ -117,8 +147,9 @@ impl Traces {
     /// Every place where one of these secrets stands, the first few of each place.
     #[must_use]
     pub fn leaks(&self, canaries: &[Canary]) -> Vec<String> {
+        let beside = self.beside(canaries);
         let mut seen = BTreeMap::<&str, usize>::new();
-        let found = self.texts.iter().flat_map(|(place, text)| {
+        let found = self.texts.iter().chain(&beside).flat_map(|(place, text)| {
             let leaks = canaries.iter().filter_map(|canary| Some((canary, canary.find_in(text)?)));
             leaks.map(move |(canary, leak)| {
                 (place, format!("{place}: {:?}, {}: …{}…", canary.text(), leak.written, leak.excerpt))
@@ -133,6 +164,12 @@ impl Traces {
     }
 }
 
+/// What a value of a Secret holds.
+fn decoded(value: &Value) -> String {
+    let bytes = STANDARD.decode(value.as_str().unwrap_or_default()).unwrap_or_default();
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::Instant;
@@ -144,8 +181,11 @@ mod tests {
 
     const CARRIER: (&str, &str) = ("CreateThing", "Password");
 
-    fn version(name: &str, data: &serde_json::Value) -> Version {
-        let object = json!({"metadata": {"name": name}, "data": data});
+    const OWN: (&str, &str) = ("test", "own");
+
+    fn version(namespace: &str, name: &str, rest: Value) -> Version {
+        let mut object = json!({"metadata": {"namespace": namespace, "name": name}});
+        json_patch::merge(&mut object, &rest);
         Version { object: serde_json::from_value(object).unwrap(), deleted: false }
     }
 
@@ -183,19 +223,33 @@ mod tests {
             plant(&mut traces);
             traces
         };
+        let object = |kind: &str, namespace: &str, name: &str, rest: Value| {
+            trace(&|all| all.version(kind, version(namespace, name, rest.clone()), OWN))
+        };
         vec![
+            ("object Thing own", object("Thing", "test", "own", json!({"data": {"x": [form]}}))),
             (
-                "object Thing own",
-                trace(&|all| all.version("Thing", &version("own", &json!({"x": [form]})), "own")),
+                "object Thing a",
+                object("Thing", "test", "a", json!({"metadata": {"annotations": {"x": form}}})),
             ),
+            ("object Thing a", object("Thing", "test", "a", json!({"metadata": {"labels": {form: "x"}}}))),
             (
-                "object Secret b",
-                trace(&|all| all.version("Secret", &version("b", &json!({"x": form})), "own")),
+                "object Thing a",
+                object("Thing", "test", "a", json!({"status": {"conditions": [{"message": form}]}})),
             ),
+            ("object ConfigMap b", object("ConfigMap", "kube-system", "b", json!({"data": {form: "x"}}))),
+            ("object Lease b", object("Lease", "default", "b", json!({"spec": {"holderIdentity": form}}))),
+            ("object Event c", object("Event", "default", "c", json!({"note": form}))),
+            ("object Secret b", object("Secret", "test", "b", json!({"data": {"x": form}}))),
+            ("object Secret b", object("Secret", "test", "b", json!({"data": {"x": STANDARD.encode(form)}}))),
+            ("object Secret own", object("Secret", "default", "own", json!({"data": {"x": form}}))),
             (
-                "object Event c",
-                trace(&|all| all.version("Event", &version("c", &json!({"note": form})), "own")),
+                "object Secret own",
+                object("Secret", "test", "own", json!({"metadata": {"annotations": {"x": form}}})),
             ),
+            ("request GET /a", trace(&|all| all.head(format!("GET /a?fieldSelector={form}")))),
+            ("request GET /a", trace(&|all| all.head(format!("GET /a\nuser-agent: {form}")))),
+            ("write Patch /things/a", trace(&|all| all.write(&write(json!(format!("no JSON: {form}")))))),
             ("write Patch /things/a", trace(&|all| all.write(&write(json!({"status": {"message": form}}))))),
             (
                 "log of one",
@@ -235,10 +289,28 @@ mod tests {
     }
 
     #[test]
+    fn what_carries_it_may_hold_it_once() {
+        let canary = Canary::new("Alpha");
+        let inner = json!({"Password": canary.text()});
+        for once in [canary.text().to_owned(), inner.to_string(), json!(inner.to_string()).to_string()] {
+            for (way, form) in canary.forms() {
+                let mut traces = Traces::default();
+                traces.plain_call(call("CreateThing", &[("Password", &once)], ""), &[CARRIER]);
+                assert_eq!(traces.leaks(std::slice::from_ref(&canary)), Vec::<String>::new(), "{once}");
+                let twice = format!("{once} and {form}");
+                traces.plain_call(call("CreateThing", &[("Password", &twice)], ""), &[CARRIER]);
+                let leaks = traces.leaks(std::slice::from_ref(&canary));
+                let is_it = leaks.len() == 1 && leaks[0].starts_with("call CreateThing, Password");
+                assert!(is_it, "{way} beside {once}: {leaks:?}");
+            }
+        }
+    }
+
+    #[test]
     fn where_it_may_stand_it_is_none() {
         let canary = Canary::new("Alpha");
         let mut traces = Traces::default();
-        traces.version("Secret", &version("own", &json!({"password": canary.text()})), "own");
+        traces.version("Secret", version("test", "own", json!({"data": {"password": canary.text()}})), OWN);
         assert!(!traces.has_carried(CARRIER, &canary));
         traces.plain_call(call("CreateThing", &[("Password", canary.text())], "POST /"), &[CARRIER]);
         assert_eq!(traces.leaks(std::slice::from_ref(&canary)), Vec::<String>::new());

@@ -55,6 +55,17 @@ impl Canary {
         format!("AWS quotes: {}", quotes.collect::<Vec<_>>().join("; "))
     }
 
+    /// A text without this secret, where it stands as a whole for the first time, in JSON or not.
+    fn cut_from(&self, text: &str) -> String {
+        let forms = self.forms();
+        let longest = ["JSON in JSON", "JSON", "raw"].iter().find_map(|way| {
+            let (_, form) =
+                forms.iter().find(|(known, form)| known == way && text.contains(form.as_str()))?;
+            Some(text.replacen(form.as_str(), "", 1))
+        });
+        longest.unwrap_or_else(|| text.to_owned())
+    }
+
     /// The first place in a text where one of its words stands, plain or encoded.
     #[must_use]
     pub fn find_in(&self, text: &str) -> Option<Leak> {

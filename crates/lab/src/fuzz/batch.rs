@@ -1,16 +1,17 @@
-//! Many objects at once: created, judged, deleted.
+//! Many objects at once: created, judged, a part of them changed and judged anew, deleted.
 
-use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail, ensure};
 use futures::{StreamExt, TryStreamExt};
 use kube::api::{DeleteParams, DynamicObject, ListParams};
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::create::{Answer, create};
+use super::change::Change;
 use super::judge::{Word, repeated, word};
+use super::send::{Answer, change, create};
 use super::specimen::{Specimen, Stock};
+use super::tally::{Reasons, Tally};
 use crate::cluster;
 use crate::subject::condition;
 use crate::world::World;
@@ -24,25 +25,12 @@ const GONE: Duration = Duration::from_secs(120);
 const POLL: Duration = Duration::from_millis(500);
 /// How often one mutating call may be made anew while a batch lives: backoff doubles.
 const REPEATED: usize = 25;
+/// How many requests are sent at once.
+const AT_ONCE: usize = 16;
 /// How many failures of a batch are shown.
 const SHOWN: usize = 5;
 /// AWS calls for each object that was taken, on average.
 const CALLS: usize = 80;
-
-/// What became of objects.
-#[derive(Debug, Default, Clone)]
-pub struct Tally {
-    /// How many there were.
-    pub made: usize,
-    /// How many the API server refused.
-    pub refused: usize,
-    /// Of the others: how many ended with which reason.
-    pub reasons: BTreeMap<String, usize>,
-    /// AWS calls.
-    pub calls: usize,
-    /// Calls that an emulator answered with an error of its own, by operation.
-    pub emulator: BTreeMap<String, usize>,
-}
 
 /// A batch of objects.
 pub struct Batch<'a> {
@@ -53,7 +41,7 @@ pub struct Batch<'a> {
 }
 
 impl<'a> Batch<'a> {
-    /// Makes the objects of these seeds, has them judged, and deletes them.
+    /// Makes the objects of these seeds, has them judged, changes some, has these judged, and deletes all.
     ///
     /// # Errors
     /// With every seed that does not pass, and its manifest.
@@ -65,7 +53,9 @@ impl<'a> Batch<'a> {
         let mut batch = Self { world, stock, label, taken: Vec::new() };
         let specimens = seeds.map(|seed| stock.specimen(seed, &batch.label)).collect();
         batch.create(specimens, &mut tally).await?;
-        batch.judged(&mut tally).await?;
+        tally.reasons = batch.judged(&batch.taken.iter().collect::<Vec<_>>()).await?;
+        let changed = batch.change(&mut tally).await?;
+        tally.reasons_then = batch.judged(&changed).await?;
         batch.delete().await?;
         batch.bounded(&mut tally)?;
         Ok(tally)
@@ -78,7 +68,7 @@ impl<'a> Batch<'a> {
                 create(client, &specimen).await.map_err(|error| failed(&specimen, &format!("{error:#}")))?;
             anyhow::Ok((specimen, answer))
         });
-        let answers: Vec<_> = answers.buffer_unordered(16).try_collect().await?;
+        let answers: Vec<_> = answers.buffer_unordered(AT_ONCE).try_collect().await?;
         for (specimen, answer) in answers {
             match answer {
                 Answer::Taken => self.taken.push(specimen),
@@ -88,11 +78,26 @@ impl<'a> Batch<'a> {
         Ok(())
     }
 
-    /// Waits until something clear is said of each of them.
-    async fn judged(&self, tally: &mut Tally) -> Result<()> {
+    /// Changes those that are to be changed; gives those whose change was taken.
+    async fn change(&self, tally: &mut Tally) -> Result<Vec<&Specimen>> {
+        let changes: Vec<_> = self.taken.iter().filter_map(|it| Some((it, it.change.as_ref()?))).collect();
+        tally.changed = changes.len();
+        let answers = futures::stream::iter(changes).map(|(specimen, of_it)| async move {
+            let answer = change(&self.world.client, specimen, of_it).await;
+            anyhow::Ok((specimen, answer.map_err(|error| failed(specimen, &format!("{error:#}")))?))
+        });
+        let answers: Vec<_> = answers.buffer_unordered(AT_ONCE).try_collect().await?;
+        let taken = answers.iter().filter(|(_, answer)| *answer == Answer::Taken);
+        let changed: Vec<_> = taken.map(|(specimen, _)| *specimen).collect();
+        tally.refused_changes = answers.len() - changed.len();
+        Ok(changed)
+    }
+
+    /// Waits until something clear is said of each of these, and gives how many ended how.
+    async fn judged(&self, specimens: &[&Specimen]) -> Result<Reasons> {
         let start = Instant::now();
         loop {
-            let words = self.words().await?;
+            let words = self.words(specimens).await?;
             let wrong = words.iter().filter_map(|(specimen, word)| match word {
                 Word::Wrong(wrong) => Some(failed(specimen, wrong)),
                 Word::None if start.elapsed() > SPOKEN => Some(failed(specimen, "nothing is said of it")),
@@ -103,18 +108,19 @@ impl<'a> Batch<'a> {
             let all_end = words.iter().all(|(_, word)| matches!(word, Word::Final(_)));
             let all_spoken = words.iter().all(|(_, word)| *word != Word::None);
             if all_end || (all_spoken && start.elapsed() > SETTLED) {
+                let mut reasons = Reasons::new();
                 for (_, word) in words {
                     if let Word::Final(reason) | Word::Under(reason) = word {
-                        *tally.reasons.entry(reason).or_default() += 1;
+                        *reasons.entry(reason).or_default() += 1;
                     }
                 }
-                return Ok(());
+                return Ok(reasons);
             }
             tokio::time::sleep(POLL).await;
         }
     }
 
-    async fn words(&self) -> Result<Vec<(&Specimen, Word)>> {
+    async fn words<'b>(&self, specimens: &[&'b Specimen]) -> Result<Vec<(&'b Specimen, Word)>> {
         let objects = self.objects().await?;
         let find = |specimen: &Specimen| {
             objects.iter().find(|object| {
@@ -122,11 +128,11 @@ impl<'a> Batch<'a> {
                     && object.metadata.namespace.as_ref() == Some(&specimen.namespace)
             })
         };
-        let word = |specimen| match find(specimen) {
-            Some(object) => Ok((specimen, word(object))),
+        let word = |specimen: &&'b Specimen| match find(specimen) {
+            Some(object) => Ok((*specimen, word(object))),
             None => Err(failed(specimen, "it vanished")),
         };
-        self.taken.iter().map(word).collect()
+        specimens.iter().map(word).collect()
     }
 
     async fn objects(&self) -> Result<Vec<DynamicObject>> {
@@ -143,7 +149,7 @@ impl<'a> Batch<'a> {
     }
 
     async fn delete(&self) -> Result<()> {
-        self.unprotect().await?;
+        self.let_go().await?;
         for (kind, namespace) in self.stock.places() {
             let api = cluster::api(&self.world.client, namespace, kind);
             api.delete_collection(&DeleteParams::default(), &self.mine()).await?;
@@ -166,13 +172,26 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// What asks AWS to protect it from deletion stays until it no longer does.
-    async fn unprotect(&self) -> Result<()> {
-        let protected = |specimen: &&Specimen| specimen.manifest["spec"]["deletionProtection"] == true;
-        for specimen in self.taken.iter().filter(protected) {
-            let api = cluster::api(&self.world.client, &specimen.namespace, &specimen.kind);
-            let patch = kube::api::Patch::Merge(json!({"spec": {"deletionProtection": false}}));
-            api.patch(&specimen.name, &kube::api::PatchParams::default(), &patch).await?;
+    /// Takes away what keeps objects, or what they have made, from going: what AWS is asked to protect stays
+    /// until it no longer is, and annotations may say to leave it.
+    async fn let_go(&self) -> Result<()> {
+        for specimen in &self.taken {
+            let mut patch = json!({});
+            if specimen.is_protected() {
+                patch["spec"] = json!({"deletionProtection": false});
+            }
+            if let Some(Change::Merge(change)) = &specimen.change
+                && let Some(annotations) = change["metadata"]["annotations"].as_object()
+            {
+                let none = annotations.keys().map(|name| (name.clone(), Value::Null));
+                patch["metadata"] = json!({"annotations": Value::Object(none.collect())});
+            }
+            if patch != json!({}) {
+                let api = cluster::api(&self.world.client, &specimen.namespace, &specimen.kind);
+                let patch = kube::api::Patch::Merge(patch);
+                let patched = api.patch(&specimen.name, &kube::api::PatchParams::default(), &patch).await;
+                patched.map_err(|error| failed(specimen, &format!("it can't be let go: {error}")))?;
+            }
         }
         Ok(())
     }
@@ -205,24 +224,15 @@ impl<'a> Batch<'a> {
     }
 }
 
-impl Tally {
-    /// Both together.
-    pub fn add(&mut self, other: Self) {
-        self.made += other.made;
-        self.refused += other.refused;
-        self.calls += other.calls;
-        other.reasons.into_iter().for_each(|(reason, n)| *self.reasons.entry(reason).or_default() += n);
-        other
-            .emulator
-            .into_iter()
-            .for_each(|(operation, n)| *self.emulator.entry(operation).or_default() += n);
-    }
-}
-
 fn failed(specimen: &Specimen, why: &str) -> anyhow::Error {
-    let Specimen { seed, manifest, strict, .. } = specimen;
+    let Specimen { seed, manifest, strict, change, .. } = specimen;
+    let change = match change {
+        None => "not to be changed".to_owned(),
+        Some(Change::Merge(patch)) => format!("then to be merged with\n{patch:#}"),
+        Some(Change::Replace(spec)) => format!("then to get another spec:\n{spec:#}"),
+    };
     anyhow::anyhow!(
-        "seed {seed}: {why}\nmake fuzz SEED={seed} COUNT=1 does it again; sent {}, it was\n{manifest:#}",
+        "seed {seed}: {why}\nmake fuzz SEED={seed} COUNT=1 does it again; sent {}, it was\n{manifest:#}\n{change}",
         if *strict { "strictly" } else { "with unknown fields dropped" }
     )
 }

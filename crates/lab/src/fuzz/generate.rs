@@ -26,8 +26,17 @@ pub struct Generator<'a> {
 impl<'a> Generator<'a> {
     /// The generator of that seed.
     pub fn new(seed: u64, known: &'a Known) -> Self {
-        let mut dice = StdRng::seed_from_u64(seed);
-        let tame = [10, 60, 85][dice.random_range(0..3)];
+        Self::with(StdRng::seed_from_u64(seed), [10, 60, 85], seed, known)
+    }
+
+    /// The one of what becomes of that seed's object. It has dice of its own: what is made of a seed must not
+    /// depend on what is done to it. And it is tamer: most of what is new in a field may not be changed.
+    pub fn of_change(seed: u64, known: &'a Known) -> Self {
+        Self::with(StdRng::seed_from_u64(!seed), [60, 85, 95], seed, known)
+    }
+
+    fn with(mut dice: StdRng, tame: [u32; 3], seed: u64, known: &'a Known) -> Self {
+        let tame = tame[dice.random_range(0..3)];
         Self { dice, known, tame, budget: BUDGET, mark: format!("-{seed:x}") }
     }
 
@@ -43,15 +52,21 @@ impl<'a> Generator<'a> {
             return self.value("", schema);
         }
         let mut spec = known[self.dice.random_range(0..known.len())].clone();
-        let fields: Vec<_> = schema["properties"].as_object().into_iter().flatten().collect();
         for _ in 0..self.dice.random_range(0..4) {
-            let (field, part) = fields[self.dice.random_range(0..fields.len())];
-            spec[field] = self.value(&format!("/{field}"), part);
+            let (field, value) = self.field(schema);
+            spec[field] = value;
         }
         for (field, value) in spec.as_object_mut().into_iter().flatten() {
             self.name_apart(field, value);
         }
         spec
+    }
+
+    /// A field of a spec, with a value.
+    pub fn field(&mut self, schema: &Value) -> (String, Value) {
+        let fields: Vec<_> = schema["properties"].as_object().into_iter().flatten().collect();
+        let (field, part) = fields[self.dice.random_range(0..fields.len())];
+        (field.clone(), self.value(&format!("/{field}"), part))
     }
 
     fn value(&mut self, place: &str, schema: &Value) -> Value {
@@ -173,7 +188,7 @@ impl<'a> Generator<'a> {
     }
 
     /// JSON of no schema.
-    fn anything(&mut self, depth: usize) -> Value {
+    pub fn anything(&mut self, depth: usize) -> Value {
         match self.dice.random_range(0..if depth == 0 { 5 } else { 7 }) {
             0 => Value::Null,
             1 => json!(self.percent(50)),
@@ -207,7 +222,8 @@ impl<'a> Generator<'a> {
         }
     }
 
-    fn pick(&mut self, texts: &[&str]) -> String {
+    /// One of these.
+    pub fn pick(&mut self, texts: &[&str]) -> String {
         texts[self.dice.random_range(0..texts.len())].to_owned()
     }
 

@@ -29,6 +29,10 @@ pub enum Word {
 /// Reads what is said of an object.
 pub fn word(object: &DynamicObject) -> Word {
     let ready = condition(object, "Ready");
+    if is_paused(object) {
+        // Nothing further is said of it then, and what was said before stays.
+        return Word::Final("Paused".to_owned());
+    }
     if ready.is_null() || ready["observedGeneration"].as_i64() != object.metadata.generation {
         return Word::None;
     }
@@ -50,6 +54,14 @@ pub fn word(object: &DynamicObject) -> Word {
     }
 }
 
+/// Paused, as the object asks for and the operator says.
+fn is_paused(object: &DynamicObject) -> bool {
+    let annotations = object.metadata.annotations.as_ref();
+    let asks =
+        annotations.and_then(|all| all.get("aws.konfig.io/paused")).is_some_and(|value| value == "true");
+    asks && condition(object, "Paused")["status"] == "True"
+}
+
 /// The mutating calls that were made more than so many times with the same parameters.
 pub fn repeated(calls: &[Call], most: usize) -> Vec<String> {
     let mut times: BTreeMap<String, usize> = BTreeMap::new();
@@ -62,4 +74,66 @@ pub fn repeated(calls: &[Call], most: usize) -> Vec<String> {
     often
         .map(|(call, times)| format!("{times} times {}", call.chars().take(400).collect::<String>()))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn object(annotations: Value, conditions: Value) -> DynamicObject {
+        serde_json::from_value(json!({
+            "apiVersion": "aws.konfig.io/v1alpha1", "kind": "VPC",
+            "metadata": {"name": "a", "generation": 2, "annotations": annotations},
+            "status": {"conditions": conditions},
+        }))
+        .unwrap()
+    }
+
+    /// What is read from a Ready condition of this generation.
+    fn said(generation: i64, status: &str, reason: &str, message: &str) -> Word {
+        let ready = json!({
+            "type": "Ready", "status": status, "reason": reason, "message": message,
+            "observedGeneration": generation,
+        });
+        word(&object(json!({}), json!([ready])))
+    }
+
+    #[test]
+    fn what_is_said_is_clear_or_wrong() {
+        let long = "m".repeat(MESSAGE + 1);
+        for (status, reason, message, expected) in [
+            ("True", "Synced", "", Word::Final("Synced".to_owned())),
+            ("False", "Error", "AWS refuses it", Word::Final("Error".to_owned())),
+            ("False", "DependencyNotReady", "VPC net", Word::Final("DependencyNotReady".to_owned())),
+            ("False", "Updating", "soon", Word::Under("Updating".to_owned())),
+        ] {
+            assert_eq!(said(2, status, reason, message), expected);
+            // A change has come since: of that, nothing is said yet.
+            assert_eq!(said(1, status, reason, message), Word::None, "{reason}");
+        }
+        for (status, reason, message) in [
+            ("False", "Confused", "what?"),
+            ("True", "Error", ""),
+            ("False", "Synced", "well"),
+            ("False", "Error", " "),
+            ("False", "Error", &long),
+            ("Unknown", "Error", "perhaps"),
+        ] {
+            let word = said(2, status, reason, message);
+            assert!(matches!(word, Word::Wrong(_)), "{status} {reason}: {word:?}");
+        }
+        assert_eq!(word(&object(json!({}), json!([]))), Word::None);
+    }
+
+    #[test]
+    fn what_is_paused_need_not_be_spoken_of_if_it_was_asked_for() {
+        let paused = json!([{"type": "Paused", "status": "True"}]);
+        let asked = |value: &str| json!({"aws.konfig.io/paused": value});
+        assert_eq!(word(&object(asked("true"), paused.clone())), Word::Final("Paused".to_owned()));
+        assert_eq!(word(&object(asked("True"), paused.clone())), Word::None);
+        assert_eq!(word(&object(json!({}), paused)), Word::None);
+        assert_eq!(word(&object(asked("true"), json!([]))), Word::None);
+    }
 }

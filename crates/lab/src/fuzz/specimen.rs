@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
+use super::change::Change;
 use super::generate::Generator;
 use super::known::Known;
 use crate::cluster;
@@ -27,6 +28,20 @@ pub struct Specimen {
     pub manifest: Value,
     /// Whether unknown fields are refused or dropped.
     pub strict: bool,
+    /// What is written into it once something was said of it.
+    pub change: Option<Change>,
+}
+
+/// One object of so many is changed.
+const CHANGED: usize = 3;
+
+impl Specimen {
+    /// Whether it ever asks AWS to protect it from deletion.
+    #[must_use]
+    pub fn is_protected(&self) -> bool {
+        let specs = [Some(&self.manifest["spec"]), self.change.as_ref().map(Change::spec)];
+        specs.into_iter().flatten().any(|spec| spec["deletionProtection"] == true)
+    }
 }
 
 /// The kinds of one emulator, each in a namespace of its own among what its data files refer to.
@@ -80,6 +95,9 @@ impl Stock {
             "spec": spec,
         });
         let strict = generator.below(2) == 0;
+        let mut later = Generator::of_change(seed, &source.known);
+        let change = (later.below(CHANGED) == 0)
+            .then(|| Change::random(&mut later, &source.schema, &manifest["spec"]));
         Specimen {
             seed,
             kind: source.kind.clone(),
@@ -87,6 +105,7 @@ impl Stock {
             name,
             manifest,
             strict,
+            change,
         }
     }
 

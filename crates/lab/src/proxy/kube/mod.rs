@@ -7,7 +7,7 @@ mod rules;
 mod serve;
 mod write;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,6 +33,7 @@ impl KubeProxy {
             upstream: Upstream::new(upstream, ca),
             log: Log::default(),
             reads: parking_lot::Mutex::new(Reads::new()),
+            heads: parking_lot::Mutex::new(None),
             faults: Faults::new(),
             hook: Hook::default(),
         });
@@ -62,6 +63,16 @@ impl KubeProxy {
     /// How often it was read, by verb and `resource.group` (`secrets`, `vpcs.aws.konfig.io`).
     pub fn reads(&self) -> BTreeMap<(Verb, String), usize> {
         self.gate.reads.lock().clone()
+    }
+
+    /// From now on, [`KubeProxy::heads`] tells what was asked for, by reads too.
+    pub fn keep_heads(&self) {
+        self.gate.heads.lock().get_or_insert_default();
+    }
+
+    /// Method, path and headers of all requests since [`KubeProxy::keep_heads`], each once and without credentials.
+    pub fn heads(&self) -> BTreeSet<String> {
+        self.gate.heads.lock().clone().unwrap_or_default()
     }
 
     /// Forgets writes and reads; faults stay.

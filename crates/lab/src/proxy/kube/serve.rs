@@ -1,6 +1,7 @@
 //! The way of a request through the proxy: fault, hook, API server, hook, caller.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -25,6 +26,8 @@ pub(super) struct Gate {
     pub upstream: Upstream,
     pub log: Log<Write>,
     pub reads: Mutex<Reads>,
+    /// What stood above the bodies of all requests, if a test wants that.
+    pub heads: Mutex<Option<BTreeSet<String>>>,
     pub faults: Faults<Match, Action>,
     pub hook: Hook<Write>,
 }
@@ -41,8 +44,11 @@ impl Serve for Gate {
     async fn serve(self: Arc<Self>, request: Request<Incoming>) -> Reply {
         let (parts, body) = request.into_parts();
         let body = body.collect().await.map_err(|_| Cut)?.to_bytes();
-        let value = serde_json::from_slice(&body).unwrap_or_default();
+        let value = read(&body);
         let target = Target::read(&parts, &value);
+        if let Some(heads) = &mut *self.heads.lock() {
+            heads.insert(head(&parts));
+        }
         let seq = self.enter(&parts, &target, value);
         let asked = Asked { parts, body, target, seq };
         if asked.seq.is_none() {
@@ -51,6 +57,24 @@ impl Serve for Gate {
         // A task of its own: a writer that goes away (or is killed by the hook) must not undo the effect.
         tokio::spawn(async move { self.pass(&asked).await }).await.map_err(|_| Cut)?
     }
+}
+
+/// A body, as a text if it is no JSON.
+fn read(body: &[u8]) -> Value {
+    match serde_json::from_slice(body) {
+        Ok(value) => value,
+        Err(_) if body.is_empty() => Value::Null,
+        Err(_) => String::from_utf8_lossy(body).into(),
+    }
+}
+
+/// Method, path and headers, but for the credentials.
+fn head(parts: &Parts) -> String {
+    let mut head = format!("{} {}", parts.method, parts.uri);
+    for (name, value) in parts.headers.iter().filter(|(name, _)| **name != header::AUTHORIZATION) {
+        write!(head, "\n{name}: {}", String::from_utf8_lossy(value.as_bytes())).expect("a String");
+    }
+    head
 }
 
 impl Gate {
@@ -144,4 +168,27 @@ fn failure(status: u16) -> Response<Body> {
     *response.status_mut() = StatusCode::from_u16(status).expect("an HTTP status");
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_body_is_kept_whatever_it_is() {
+        assert_eq!(read(br#"{"a": 1}"#), json!({"a": 1}));
+        assert_eq!(read(b"a: 1"), json!("a: 1"));
+        assert_eq!(read(b"k8s\0\xff"), json!("k8s\0\u{fffd}"));
+        assert_eq!(read(b""), Value::Null);
+    }
+
+    #[test]
+    fn a_head_is_kept_without_the_credentials() {
+        let request =
+            Request::get("/api/v1/pods?limit=1").header("Authorization", "Bearer s").header("x-a", "b");
+        let (parts, ()) = request.body(()).unwrap().into_parts();
+        assert_eq!(head(&parts), "GET /api/v1/pods?limit=1\nx-a: b");
+    }
 }

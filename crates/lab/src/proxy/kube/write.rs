@@ -58,7 +58,7 @@ pub struct Write {
     pub path: String,
     /// The body's content type: tells an apply from a merge patch.
     pub content_type: String,
-    /// The body; null if it is no JSON.
+    /// The body; a text if it is no JSON, null if there is none.
     pub body: Value,
     /// The status of the answer, also of one that was then lost.
     pub status: Option<u16>,
