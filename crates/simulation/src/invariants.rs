@@ -12,6 +12,10 @@ use crate::secrets::CANARY;
 use crate::settled;
 use crate::world::State;
 
+/// How often in a row, in one life of the engine, AWS may be asked for what it has already done: replicas lag for
+/// as long as five polls, and a difference is put right five times before it is taken for one that stays.
+const IN_VAIN: u64 = 10;
+
 /// An intent stands in the status before AWS is asked to create anything, and with the token that is sent.
 pub fn before_create(state: &mut State, caller: &Caller, call: &Call) {
     at_once(state, &caller.uid, &Value::Null);
@@ -49,7 +53,8 @@ pub fn owned(state: &mut State, caller: &Caller, found: &Resource, verb: &str) {
     let Some(owner) = found.tags.get(resource::tags::UID_TAG).filter(|owner| **owner != caller.uid) else {
         return;
     };
-    let was_seen = found.shown.as_ref().is_some_and(|shown| shown.at >= found.meddled);
+    let answer = state.cloud.last_answer(&found.id, &caller.uid);
+    let was_seen = answer.is_some_and(|shown| shown.as_of >= found.meddled);
     if was_seen && state.api.by_uid(owner).is_some() {
         state.violate(format!(
             "{verb} of {}, which belongs to {owner}, on behalf of {}",
@@ -62,16 +67,30 @@ pub fn owned(state: &mut State, caller: &Caller, found: &Resource, verb: &str) {
 pub fn updates(state: &mut State, caller: &Caller, before: &Resource, after: &Resource) {
     at_once(state, &caller.uid, &Value::Null);
     owned(state, caller, before, "Update");
-    let is_same =
-        before.settings == after.settings && before.tags == after.tags && before.password == after.password;
-    let was_shown = before
-        .shown
-        .as_ref()
+    let is_same = before.is_as(after);
+    let was_shown = state
+        .cloud
+        .last_answer(&before.id, &caller.uid)
         .is_some_and(|shown| shown.settings == before.settings && shown.tags == before.tags);
     // Nobody can read a password: started anew, the engine may send one again.
     let was_shown = was_shown && (before.password_told || !after.password_told);
     if is_same && was_shown {
         state.violate(format!("{} is changed, but nothing differs", before.id));
+    }
+    if is_same {
+        in_vain(state, &before.id);
+    } else {
+        state.cloud.in_vain.remove(&before.id);
+    }
+}
+
+/// A replica that lags may lead to a change that AWS has already; but not to one after the other.
+pub fn in_vain(state: &mut State, id: &str) {
+    let times = state.cloud.in_vain.entry(id.to_owned()).or_default();
+    *times += 1;
+    if *times > IN_VAIN {
+        let what = format!("AWS is asked {times} times in a row for what it has already done to {id}");
+        state.violate(what);
     }
 }
 
@@ -159,18 +178,27 @@ fn kept(state: &mut State, key: &Key, before: &Value, after: &Value) {
 /// What is said to be in sync is as the spec says; unless somebody meddled since AWS was read.
 fn told_in_sync(state: &mut State, key: &Key, after: &Value) {
     let Some(id) = after["status"]["creation"][Role::MAIN.0]["id"].as_str() else { return };
+    let uid = after["metadata"]["uid"].as_str().unwrap_or_default();
     if after["metadata"]["generation"] != after["status"]["observedGeneration"]
         || state.cloud.meddled.contains(id)
     {
         return;
     }
+    if !state.cloud.resources.contains_key(id) && state.cloud.is_ghost(id, uid) {
+        return;
+    }
     let Some(found) = state.cloud.resources.get(id) else {
         return state.violate(format!("{key} is said to be in sync, but there is no {id}"));
     };
-    if found.shown.as_ref().is_some_and(|shown| shown.at < found.meddled) {
-        return;
+    let mut found = found.clone();
+    if let Some(shown) = state.cloud.last_answer(id, uid) {
+        if shown.as_of < found.meddled {
+            return;
+        }
+        // No more can be said than what was shown: the replica may lag.
+        (found.settings, found.tags) = (shown.settings.clone(), shown.tags.clone());
     }
-    if let Some(difference) = settled::setting_that_differs(after, found) {
+    if let Some(difference) = settled::setting_that_differs(after, &found) {
         state.violate(format!("{key} is said to be in sync, but {difference}"));
     }
 }

@@ -26,7 +26,8 @@ pub async fn rest(world: &World) {
     world.note("faults stop");
     {
         let mut state = world.state();
-        (state.weather, state.trap) = (Weather::default(), None);
+        state.set_weather(Weather::default());
+        state.trap = None;
     }
     let began = (world.time.elapsed(), calls(&world.state()));
     loop {

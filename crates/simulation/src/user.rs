@@ -64,10 +64,10 @@ pub fn act(world: &World, action: &Action) -> bool {
         Action::Delete(actor) => delete(state, &actor.key(), at, &time),
         Action::Drift(actor, number) => drift(state, actor, number, at),
         Action::Steal(actor) => steal(state, actor, at),
-        Action::DeleteInAws(actor) => delete_in_aws(state, actor),
+        Action::DeleteInAws(actor) => delete_in_aws(state, actor, at),
         Action::MakeInAws(name) => make_in_aws(state, name, at),
         Action::ChangeSecret(name, number) => secrets::change(state, name, number, at, &time),
-        Action::Weather(weather) => state.weather = weather,
+        Action::Weather(weather) => state.set_weather(weather),
         Action::Crash(left, after) => state.trap = Some(Trap { left, after }),
         Action::Restart => return false,
         Action::SetClock(millis) => world.time.set_forward(millis),
@@ -176,10 +176,10 @@ pub fn give_back(state: &mut State, at: Duration) {
     }
 }
 
-fn delete_in_aws(state: &mut State, actor: Actor) {
+fn delete_in_aws(state: &mut State, actor: Actor, at: Duration) {
     let Some(id) = resource_of(state, actor).map(|found| found.id.clone()) else { return };
     if state.cloud.users(&id).is_empty() {
-        state.cloud.resources.remove(&id);
+        state.cloud.remove(&id, at);
         state.cloud.meddled.insert(id);
     }
 }
@@ -207,7 +207,6 @@ fn make_in_aws(state: &mut State, name: &str, at: Duration) {
         released: false,
         stolen: None,
         meddled: at,
-        shown: None,
     };
     state.cloud.resources.insert(id, resource);
 }

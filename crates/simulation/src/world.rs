@@ -5,6 +5,7 @@ use std::fmt;
 use std::future::pending;
 use std::ops::Deref;
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
@@ -147,6 +148,11 @@ impl State {
     /// Whether the engine has come to its end.
     pub fn is_over(&self) -> bool {
         self.crashed || self.violation.is_some()
+    }
+
+    /// From now on, this goes wrong.
+    pub fn set_weather(&mut self, weather: Weather) {
+        (self.weather, self.cloud.stale) = (weather, Duration::from_millis(weather.stale));
     }
 
     /// An invariant is violated; the first counts.
