@@ -116,9 +116,10 @@ async fn describe(world: &World, shape: &Shape, ids: Vec<String>) -> Result<Vec<
     world.call(asked, read, |_| {}).await
 }
 
-/// Whether the replica that answers is one that lags behind, where any does.
+/// Whether the replica that answers is one that lags behind, where any does. Of some resources, all do.
 fn lags(chance: &mut Chance, id: &str) -> bool {
-    chance.again(&format!("replica for {id}")).percent(60)
+    let share = *chance.once(&format!("replicas for {id}")).one_of(&[60, 100]);
+    chance.again(&format!("replica for {id}")).percent(share)
 }
 
 fn told(Seen { resource, .. }: &Seen) -> String {
