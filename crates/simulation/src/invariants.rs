@@ -5,8 +5,9 @@ use resource::record::{Creation, Record};
 use resource::{Call, Protection, Role};
 use serde_json::Value;
 
-use crate::api::Key;
+use crate::api::{Change, Key};
 use crate::cloud::{Caller, Resource, Stage};
+use crate::foreign::{is_marked_by, other_cluster, wish};
 use crate::kinds::shape_of;
 use crate::secrets::CANARY;
 use crate::settled;
@@ -48,14 +49,19 @@ pub fn created(state: &mut State, caller: &Caller) {
     }
 }
 
-/// Nothing is done to what belongs to another object that exists.
+/// Nothing is done to what, as AWS showed, belongs to another object that exists; nor to another cluster's, unless
+/// the user said so.
 pub fn owned(state: &mut State, caller: &Caller, found: &Resource, verb: &str) {
     let Some(owner) = found.tags.get(resource::tags::UID_TAG).filter(|owner| **owner != caller.uid) else {
         return;
     };
     let answer = state.cloud.last_answer(&found.id, &caller.uid);
-    let was_seen = answer.is_some_and(|shown| shown.as_of >= found.meddled);
-    if was_seen && state.api.by_uid(owner).is_some() {
+    let was_seen = answer.is_some_and(|shown| shown.tags.get(resource::tags::UID_TAG) == Some(owner));
+    let was_allowed = |from| {
+        state.api.versions(&caller.uid).any(|version| wish(&version.object, "adopt-from") == Some(from))
+    };
+    let is_elsewhere = other_cluster(&found.tags).is_some_and(|from| !was_allowed(from));
+    if was_seen && (state.api.by_uid(owner).is_some() || is_elsewhere) {
         state.violate(format!(
             "{verb} of {}, which belongs to {owner}, on behalf of {}",
             found.id, caller.uid
@@ -94,18 +100,28 @@ pub fn in_vain(state: &mut State, id: &str) {
     }
 }
 
-/// Only what nobody wants any more is deleted, and nothing that existed before.
+/// Only what nobody wants any more is deleted; and what existed before, or is to stay, only if the user ever said so
+/// since the object is being deleted.
 pub fn deletes(state: &mut State, caller: &Caller, found: &Resource) {
     at_once(state, &caller.uid, &Value::Null);
     owned(state, caller, found, "Delete");
     let object = state.api.by_uid(&caller.uid).map(|(_, object)| object);
     let is_wanted = object.is_some_and(|object| object["metadata"]["deletionTimestamp"].is_null());
     let is_adopted = object.is_some_and(|object| object["status"]["adopted"] == true);
-    if is_wanted && found.stage != Stage::Failed {
-        state.violate(format!("{} is deleted, but {} is wanted", found.id, caller.object));
-    } else if is_adopted {
-        state.violate(format!("{} is deleted, but it existed before {}", found.id, caller.object));
-    }
+    let leaving = state.api.versions(&caller.uid).map(|version| &version.object);
+    let leaving = leaving.filter(|object| !object["metadata"]["deletionTimestamp"].is_null());
+    let policies: Vec<_> = leaving.map(|object| wish(object, "deletion-policy")).collect();
+    let existed = is_adopted || found.made_for.is_empty();
+    let violation = if is_wanted && found.stage != Stage::Failed {
+        Some(format!("{} is deleted, but {} is wanted", found.id, caller.object))
+    } else if existed && !policies.contains(&Some("delete")) {
+        Some(format!("{} is deleted, but it existed before {}", found.id, caller.object))
+    } else if !is_wanted && policies.iter().all(|policy| *policy == Some("abandon")) {
+        Some(format!("{} is deleted, but {} was to leave it", found.id, caller.object))
+    } else {
+        None
+    };
+    violation.into_iter().for_each(|what| state.violate(what));
 }
 
 /// A write of the engine's to the cluster.
@@ -123,6 +139,7 @@ pub fn written(state: &mut State, key: &Key, before: Option<&Value>, body: &Valu
     }
     let Some(after) = after else { return };
     kept(state, key, before, &after);
+    claimed(state, &after);
     if !body["status"]["lastSyncTime"].is_null() {
         told_in_sync(state, key, &after);
     }
@@ -144,11 +161,19 @@ fn has_finalizer(object: &Value) -> bool {
 /// The finalizer goes when nothing of the object's lives in AWS, or when it is to stay there.
 fn let_go(state: &mut State, key: &Key, before: &Value) {
     let uid = before["metadata"]["uid"].as_str().unwrap_or_default();
-    let annotations = &before["metadata"]["annotations"];
-    let is_to_stay =
-        annotations["aws.konfig.io/deletion-policy"] == "abandon" || before["status"]["adopted"] == true;
-    if is_to_stay {
-        state.cloud.resources.values_mut().filter(|one| one.is_of(uid)).for_each(|one| one.released = true);
+    let policy = wish(before, "deletion-policy");
+    let is_adopted = before["status"]["adopted"] == true && policy != Some("delete");
+    if policy == Some("abandon") || is_adopted {
+        let kind = before["kind"].as_str().unwrap_or_default();
+        let mut theirs = state.cloud.resources.values().filter(|one| one.made_for.is_empty());
+        if let Some(marked) = theirs.find(|one| is_marked_by(one, key, kind, uid)).map(|one| one.id.clone()) {
+            return state.violate(format!("{marked} is released, but still bears the tags of {key}"));
+        }
+        let recorded = before["status"]["creation"][Role::MAIN.0]["id"].as_str().unwrap_or_default();
+        for one in state.cloud.resources.values_mut().filter(|one| one.is_of(uid) || one.id == recorded) {
+            one.released |= one.is_of(uid);
+            one.left.extend(one.tags.keys().cloned());
+        }
         return;
     }
     let left = state.cloud.resources.values().find(|one| one.is_of(uid) && !one.released);
@@ -172,6 +197,24 @@ fn kept(state: &mut State, key: &Key, before: &Value, after: &Value) {
     if let Some((_, id)) = lost.next_back() {
         let what = format!("the status of {key} loses {id}, which lives");
         state.violate(what);
+    }
+}
+
+/// Before an intent, it was looked whether something bears the unique name. What bears it, untagged, under an
+/// intent whose answer is open counts as made by it; somebody who makes it at that very time is out of luck.
+fn claimed(state: &mut State, after: &Value) {
+    let creation = &after["status"]["creation"][Role::MAIN.0];
+    let Some(id) = creation["id"].as_str().filter(|_| after["status"]["adopted"] != true) else { return };
+    let uid = after["metadata"]["uid"].as_str().unwrap_or_default();
+    let intended = |version: &&Change| !version.object["status"]["creation"][Role::MAIN.0].is_null();
+    let Some(intent) = state.api.versions(uid).find(intended).map(|version| version.at) else { return };
+    let is_open = creation["token"].as_str().is_some_and(|token| !token.is_empty());
+    if let Some(found) = state.cloud.resources.get_mut(id)
+        && found.made_for.is_empty()
+        && is_open
+        && found.visible >= intent
+    {
+        found.made_for = uid.to_owned();
     }
 }
 

@@ -6,6 +6,7 @@ use resource::Role;
 use serde_json::{Value, json};
 
 use crate::api::{Key, wall};
+use crate::foreign;
 use crate::kinds::{SHAPES, Shape};
 use crate::run::DRIFT_INTERVAL;
 use crate::secrets;
@@ -94,9 +95,12 @@ fn put_right(world: &World) {
 
 fn put_object_right(state: &mut State, shape: &Shape, key: &Key, object: &Value, at: Duration, time: &str) {
     if !object["metadata"]["deletionTimestamp"].is_null() {
+        foreign::give_up(state, key, object, at, time);
         return make_room(state, shape, key, object, at, time);
     }
     annotate(state, key, "paused", None, at);
+    foreign::put_right(state, shape, key, object, at);
+    foreign::give_up(state, key, object, at, time);
     if shape.meta.precious {
         annotate(state, key, "recreate", Some("true"), at);
     }

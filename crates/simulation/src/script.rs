@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::chance::{Chance, Dice};
+use crate::foreign::Holder;
 use crate::kinds::SHAPES;
 use crate::weather::Weather;
 
@@ -32,8 +33,12 @@ pub enum Action {
     Steal(Actor),
     /// Somebody deletes it in AWS.
     DeleteInAws(Actor),
-    /// Somebody makes, in AWS, what a policy of this name would be.
-    MakeInAws(&'static str),
+    /// Somebody makes, in AWS, what it would be.
+    MakeInAws(Actor, Holder),
+    /// The user says by its id what it is in AWS.
+    AdoptById(Actor, u64),
+    /// The user takes it over from another cluster.
+    AdoptFrom(Actor),
     /// A Secret gets another value.
     ChangeSecret(&'static str, u64),
     /// What goes wrong from now on.
@@ -76,16 +81,19 @@ fn actor(dice: &mut Dice) -> Actor {
 
 fn action(dice: &mut Dice, actor: Actor) -> Action {
     type Make = fn(&mut Dice, Actor) -> Action;
-    let choices: [(u64, Make); 13] = [
+    let choices: [(u64, Make); 15] = [
         (36, |dice, actor| Action::Apply(actor, dice.within(0..1000))),
         (2, |dice, actor| Action::ChangeFixed(actor, dice.within(0..4))),
-        (5, |dice, actor| {
+        (7, |dice, actor| {
             let (key, value) = *dice.one_of(&[
                 ("paused", Some("true")),
                 ("paused", None),
                 ("reconcile", Some("now")),
                 ("deletion-policy", Some("abandon")),
+                ("deletion-policy", Some("delete")),
                 ("deletion-policy", None),
+                ("external-id", None),
+                ("adopt-from", None),
             ]);
             Action::Annotate(actor, key, value)
         }),
@@ -93,7 +101,12 @@ fn action(dice: &mut Dice, actor: Actor) -> Action {
         (6, |dice, actor| Action::Drift(actor, dice.within(0..4))),
         (2, |_, actor| Action::Steal(actor)),
         (5, |_, actor| Action::DeleteInAws(actor)),
-        (2, |_, actor| Action::MakeInAws(actor.name)),
+        (5, |dice, actor| {
+            use Holder::{Broken, Elsewhere, Nobody};
+            Action::MakeInAws(actor, *dice.one_of(&[Nobody, Nobody, Elsewhere, Elsewhere, Broken]))
+        }),
+        (4, |dice, actor| Action::AdoptById(actor, dice.within(0..4))),
+        (2, |_, actor| Action::AdoptFrom(actor)),
         (5, |dice, actor| Action::ChangeSecret(actor.name, dice.within(0..6))),
         (8, |dice, _| Action::Weather(Weather::of(dice))),
         (12, |dice, _| Action::Crash(dice.within(0..8), dice.percent(50))),

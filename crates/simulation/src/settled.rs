@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::api::Key;
 use crate::cloud::{Resource, Stage};
+use crate::foreign::{THEIRS, other_cluster};
 use crate::kinds::{DEFAULT_MODE, SHAPES, Shape};
 use crate::secrets;
 use crate::user::BYSTANDER;
@@ -21,8 +22,8 @@ pub fn unsettled(state: &State) -> Option<String> {
         }
     }
     let stray = state.cloud.resources.values().find(|one| {
-        let is_ours = !one.made_for.is_empty() && !one.released;
         let owner = one.tags.get(UID_TAG).unwrap_or(&one.made_for);
+        let is_ours = !owner.is_empty() && !one.released && other_cluster(&one.tags).is_none();
         is_ours && state.api.by_uid(owner).is_none()
     });
     stray.map(|one| format!("{} is left over: its object {} is gone", one.id, one.made_for))
@@ -82,8 +83,8 @@ pub fn setting_that_differs(object: &Value, found: &Resource) -> Option<String> 
     if let Some((key, _)) = lacking {
         return Some(format!("{} lacks the tag {key}", found.id));
     }
-    let unwanted =
-        |key: &&String| !wanted.contains_key(*key) && !is_reserved(key) && !key.starts_with("foreign");
+    let is_others = |key: &str| is_reserved(key) || key.starts_with("foreign") || found.left.contains(key);
+    let unwanted = |key: &&String| !wanted.contains_key(*key) && !is_others(key);
     found.tags.keys().find(unwanted).map(|key| format!("{} still has the tag {key}", found.id))
 }
 
@@ -99,6 +100,7 @@ fn elsewhere(state: &State, object: &Value, found: &Resource) -> Option<String> 
         }
     }
     let secret = spec["passwordRef"]["name"].as_str()?.strip_suffix("-password")?;
-    let differs = found.password != secrets::value(state, secret);
+    let is_untouched = found.made_for.is_empty() && found.password.as_deref() == Some(THEIRS);
+    let differs = !is_untouched && found.password != secrets::value(state, secret);
     differs.then(|| format!("{} has another password than its Secret", found.id))
 }

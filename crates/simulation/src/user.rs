@@ -1,14 +1,16 @@
 //! What people do in the cluster and in AWS.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
+use resource::Role;
 use resource::api::{GROUP, VERSION};
-use resource::tags::{Ownership, UID_TAG};
-use resource::{Role, Tags};
+use resource::tags::{Ownership, UID_TAG, is_reserved};
 use serde_json::{Map, Value, json};
 
 use crate::api::{Key, wall};
-use crate::cloud::{Resource, Stage};
+use crate::cloud::Resource;
+use crate::foreign;
 use crate::kinds::{SHAPES, Shape};
 use crate::script::{Action, Actor};
 use crate::secrets;
@@ -65,7 +67,9 @@ pub fn act(world: &World, action: &Action) -> bool {
         Action::Drift(actor, number) => drift(state, actor, number, at),
         Action::Steal(actor) => steal(state, actor, at),
         Action::DeleteInAws(actor) => delete_in_aws(state, actor, at),
-        Action::MakeInAws(name) => make_in_aws(state, name, at),
+        Action::MakeInAws(actor, holder) => foreign::make(state, actor, holder, at),
+        Action::AdoptById(actor, number) => foreign::adopt_by_id(state, actor, number, at),
+        Action::AdoptFrom(actor) => foreign::adopt_from(state, actor, at),
         Action::ChangeSecret(name, number) => secrets::change(state, name, number, at, &time),
         Action::Weather(weather) => state.set_weather(weather),
         Action::Crash(left, after) => state.trap = Some(Trap { left, after }),
@@ -169,8 +173,15 @@ fn steal(state: &mut State, actor: Actor, at: Duration) {
 
 /// Whoever put another's owner tags on something takes them back.
 pub fn give_back(state: &mut State, at: Duration) {
+    let objects = SHAPES.iter().flat_map(|shape| state.api.list(shape.meta.plural));
+    let uids: BTreeSet<_> =
+        objects.filter_map(|(_, object)| object["metadata"]["uid"].as_str().map(str::to_owned)).collect();
     for found in state.cloud.resources.values_mut() {
-        if let Some(tags) = found.stolen.take() {
+        if let Some(mut tags) = found.stolen.take() {
+            if !tags.get(UID_TAG).is_some_and(|uid| uids.contains(uid)) {
+                // Released meanwhile: nobody's tags are put back.
+                tags.retain(|key, _| !is_reserved(key));
+            }
             (found.tags, found.meddled) = (tags, at);
         }
     }
@@ -182,31 +193,4 @@ fn delete_in_aws(state: &mut State, actor: Actor, at: Duration) {
         state.cloud.remove(&id, at);
         state.cloud.meddled.insert(id);
     }
-}
-
-fn make_in_aws(state: &mut State, name: &str, at: Duration) {
-    let Some(shape) = SHAPES.iter().find(|shape| shape.meta.kind == "Policy") else { return };
-    let mut resources = state.cloud.resources.values();
-    let is_taken = resources.any(|one| one.kind == shape.meta.kind && one.name() == Some(name));
-    if is_taken {
-        return;
-    }
-    let settings = json!({"name": name, "size": 1, "mode": "foreign"});
-    let id = format!("policy-{name}-foreign-{}", at.as_millis());
-    let resource = Resource {
-        id: id.clone(),
-        kind: shape.meta.kind,
-        role: Role::MAIN,
-        settings: settings.as_object().cloned().unwrap_or_default(),
-        tags: Tags::from([("foreign".to_owned(), "made".to_owned())]),
-        password: None,
-        password_told: false,
-        stage: Stage::Ready,
-        visible: at,
-        made_for: String::new(),
-        released: false,
-        stolen: None,
-        meddled: at,
-    };
-    state.cloud.resources.insert(id, resource);
 }

@@ -99,6 +99,11 @@ impl Store {
         self.objects.iter().find(|(_, object)| object["metadata"]["uid"] == uid)
     }
 
+    /// All versions of the object with this uid, oldest first.
+    pub fn versions<'a>(&'a self, uid: &'a str) -> impl Iterator<Item = &'a Change> {
+        self.history.iter().filter(move |change| change.object["metadata"]["uid"] == uid)
+    }
+
     /// The changes of a resource's objects after a version, oldest first.
     pub fn since<'a>(&'a self, plural: &'a str, version: u64) -> impl Iterator<Item = &'a Change> {
         let first = self.history.partition_point(|change| change.version <= version);

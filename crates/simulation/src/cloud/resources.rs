@@ -52,6 +52,8 @@ pub struct Resource {
     pub made_for: String,
     /// Let go by its object, as its user wished.
     pub released: bool,
+    /// The tags that an object left on it when it let it go: nobody's since.
+    pub left: BTreeSet<String>,
     /// Its tags before somebody put another owner there.
     pub stolen: Option<Tags>,
     /// When somebody else last changed it.

@@ -1,5 +1,6 @@
 //! What AWS does when it is asked.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use resource::tags::UID_TAG;
@@ -105,6 +106,7 @@ impl Cloud {
             visible: now + dice.millis(0..order.lag.max(1)),
             made_for: caller.uid.clone(),
             released: false,
+            left: BTreeSet::new(),
             stolen: None,
             meddled: Duration::ZERO,
         };
