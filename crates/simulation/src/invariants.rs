@@ -2,6 +2,7 @@
 
 use resource::api::FINALIZER;
 use resource::record::{Creation, Record};
+use resource::tags::UID_TAG;
 use resource::{Call, Protection, Role};
 use serde_json::Value;
 
@@ -52,11 +53,11 @@ pub fn created(state: &mut State, caller: &Caller) {
 /// Nothing is done to what, as AWS showed, belongs to another object that exists; nor to another cluster's, unless
 /// the user said so.
 pub fn owned(state: &mut State, caller: &Caller, found: &Resource, verb: &str) {
-    let Some(owner) = found.tags.get(resource::tags::UID_TAG).filter(|owner| **owner != caller.uid) else {
+    let Some(owner) = found.tags.get(UID_TAG).filter(|owner| **owner != caller.uid) else {
         return;
     };
     let answer = state.cloud.last_answer(&found.id, &caller.uid);
-    let was_seen = answer.is_some_and(|shown| shown.tags.get(resource::tags::UID_TAG) == Some(owner));
+    let was_seen = answer.is_some_and(|shown| shown.tags.get(UID_TAG) == Some(owner));
     let was_allowed = |from| {
         state.api.versions(&caller.uid).any(|version| wish(&version.object, "adopt-from") == Some(from))
     };
@@ -112,7 +113,9 @@ pub fn deletes(state: &mut State, caller: &Caller, found: &Resource) {
     let leaving = leaving.filter(|object| !object["metadata"]["deletionTimestamp"].is_null());
     let policies: Vec<_> = leaving.map(|object| wish(object, "deletion-policy")).collect();
     let existed = is_adopted || found.made_for.is_empty();
-    let violation = if is_wanted && found.stage != Stage::Failed {
+    // What is going already is only asked to go once more: a replica may still show it as it was.
+    let is_working = !matches!(found.stage, Stage::Failed | Stage::Deleting(_));
+    let violation = if is_wanted && is_working {
         Some(format!("{} is deleted, but {} is wanted", found.id, caller.object))
     } else if existed && !policies.contains(&Some("delete")) {
         Some(format!("{} is deleted, but it existed before {}", found.id, caller.object))
@@ -140,6 +143,7 @@ pub fn written(state: &mut State, key: &Key, before: Option<&Value>, body: &Valu
     let Some(after) = after else { return };
     kept(state, key, before, &after);
     claimed(state, &after);
+    given_up(state, before, &after);
     if !body["status"]["lastSyncTime"].is_null() {
         told_in_sync(state, key, &after);
     }
@@ -164,15 +168,12 @@ fn let_go(state: &mut State, key: &Key, before: &Value) {
     let policy = wish(before, "deletion-policy");
     let is_adopted = before["status"]["adopted"] == true && policy != Some("delete");
     if policy == Some("abandon") || is_adopted {
-        let kind = before["kind"].as_str().unwrap_or_default();
-        let mut theirs = state.cloud.resources.values().filter(|one| one.made_for.is_empty());
-        if let Some(marked) = theirs.find(|one| is_marked_by(one, key, kind, uid)).map(|one| one.id.clone()) {
-            return state.violate(format!("{marked} is released, but still bears the tags of {key}"));
-        }
+        unmarked(state, key, before);
         let recorded = before["status"]["creation"][Role::MAIN.0]["id"].as_str().unwrap_or_default();
         for one in state.cloud.resources.values_mut().filter(|one| one.is_of(uid) || one.id == recorded) {
-            one.released |= one.is_of(uid);
-            one.left.extend(one.tags.keys().cloned());
+            if one.is_of(uid) || !one.tags.contains_key(UID_TAG) {
+                one.release();
+            }
         }
         return;
     }
@@ -183,6 +184,24 @@ fn let_go(state: &mut State, key: &Key, before: &Value) {
     });
     if let Some(left) = left {
         state.violate(format!("the finalizer of {key} goes, but {left} lives"));
+    }
+}
+
+/// What existed before is released without a mark of ours; unless a replica that lags still shows another's there.
+fn unmarked(state: &mut State, key: &Key, before: &Value) {
+    let kind = before["kind"].as_str().unwrap_or_default();
+    let uid = before["metadata"]["uid"].as_str().unwrap_or_default();
+    let mut theirs = state.cloud.resources.values().filter(|one| one.made_for.is_empty());
+    let Some(marked) = theirs.find(|one| is_marked_by(one, key, kind, uid)).map(|one| one.id.clone()) else {
+        return;
+    };
+    let shown = state.cloud.last_answer(&marked, uid).and_then(|shown| shown.tags.get(UID_TAG));
+    if shown.is_none_or(|shown| shown == uid) {
+        return state.violate(format!("{marked} is released, but still bears the tags of {key}"));
+    }
+    // For whoever reads these tags, the object has made it.
+    if let Some(marked) = state.cloud.resources.get_mut(&marked) {
+        marked.made_for = uid.to_owned();
     }
 }
 
@@ -198,6 +217,18 @@ fn kept(state: &mut State, key: &Key, before: &Value, after: &Value) {
         let what = format!("the status of {key} loses {id}, which lives");
         state.violate(what);
     }
+}
+
+/// What was stolen before its id was known is another's, as far as anybody can tell: an intent that is struck
+/// gives it up.
+fn given_up(state: &mut State, before: &Value, after: &Value) {
+    let main = |object: &Value| object["status"]["creation"][Role::MAIN.0].clone();
+    if main(before).is_null() || !main(before)["id"].is_null() || !main(after).is_null() {
+        return;
+    }
+    let uid = before["metadata"]["uid"].as_str().unwrap_or_default();
+    let resources = state.cloud.resources.values_mut();
+    resources.filter(|one| one.is_of(uid) && one.stolen.is_some()).for_each(Resource::release);
 }
 
 /// Before an intent, it was looked whether something bears the unique name. What bears it, untagged, under an

@@ -63,6 +63,9 @@ pub fn script(seed: u64) -> Vec<Step> {
     (0..length).map(|number| step(&mut chance.once(&format!("step {number}")), favourite)).collect()
 }
 
+/// In milliseconds.
+const HOUR: i64 = 3_600_000;
+
 const NAMES: &[&str] = &["a", "b"];
 
 fn step(dice: &mut Dice, favourite: Actor) -> Step {
@@ -81,7 +84,7 @@ fn actor(dice: &mut Dice) -> Actor {
 
 fn action(dice: &mut Dice, actor: Actor) -> Action {
     type Make = fn(&mut Dice, Actor) -> Action;
-    let choices: [(u64, Make); 15] = [
+    let choices: [(u64, Make); 16] = [
         (36, |dice, actor| Action::Apply(actor, dice.within(0..1000))),
         (2, |dice, actor| Action::ChangeFixed(actor, dice.within(0..4))),
         (7, |dice, actor| {
@@ -112,6 +115,7 @@ fn action(dice: &mut Dice, actor: Actor) -> Action {
         (12, |dice, _| Action::Crash(dice.within(0..8), dice.percent(50))),
         (3, |_, _| Action::Restart),
         (3, |dice, _| Action::SetClock(*dice.one_of(&[-600_000, -30_000, 1_000, 20_000]))),
+        (3, |dice, _| Action::SetClock(*dice.one_of(&[300_000, 3 * HOUR, 3 * 24 * HOUR]))),
     ];
     let make = dice.weighted(&choices);
     make(dice, actor)

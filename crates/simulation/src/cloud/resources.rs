@@ -79,6 +79,12 @@ impl Resource {
         self.settings == other.settings && self.tags == other.tags && self.password == other.password
     }
 
+    /// Its object lets it go, and leaves it as it is.
+    pub fn release(&mut self) {
+        self.released = true;
+        self.left.extend(self.tags.keys().cloned());
+    }
+
     /// What it refers to.
     pub fn network(&self) -> Option<&str> {
         self.settings.get("networkRef")?.get("id")?.as_str()

@@ -323,6 +323,10 @@ impl Kind for SimulatedKind {
         let untag = |state: &mut State, _| {
             if let Some(found) = state.cloud.resources.get(id).cloned() {
                 invariants::owned(state, &caller, &found, "Untag");
+                // One request at a time.
+                if self.shape.pace == Pace::Requests {
+                    state.cloud.at_hand(id, &asked.operation)?;
+                }
             }
             if let Some(found) = state.cloud.resources.get_mut(id) {
                 keys.iter().for_each(|key| {
@@ -331,6 +335,6 @@ impl Kind for SimulatedKind {
             }
             Ok((keys.join(", "), ()))
         };
-        self.world.call(asked, untag, |_| {}).await
+        self.world.call(asked.clone(), untag, |_| {}).await
     }
 }
