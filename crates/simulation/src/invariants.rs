@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::api::{Change, Key};
 use crate::cloud::{Caller, Resource, Stage};
+use crate::crds;
 use crate::foreign::{is_marked_by, other_cluster, wish};
 use crate::kinds::shape_of;
 use crate::secrets::CANARY;
@@ -115,7 +116,9 @@ pub fn deletes(state: &mut State, caller: &Caller, found: &Resource) {
     let existed = is_adopted || found.made_for.is_empty();
     // What is going already is only asked to go once more: a replica may still show it as it was.
     let is_working = !matches!(found.stage, Stage::Failed | Stage::Deleting(_));
-    let violation = if is_wanted && is_working {
+    let violation = if crds::is_held(state, &caller.uid) {
+        Some(format!("{} is deleted, because a CRD was", found.id))
+    } else if is_wanted && is_working {
         Some(format!("{} is deleted, but {} is wanted", found.id, caller.object))
     } else if existed && !policies.contains(&Some("delete")) {
         Some(format!("{} is deleted, but it existed before {}", found.id, caller.object))

@@ -7,6 +7,7 @@
 mod api;
 mod chance;
 mod cloud;
+mod crds;
 mod foreign;
 mod invariants;
 mod kinds;

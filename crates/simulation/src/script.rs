@@ -14,6 +14,8 @@ pub struct Actor {
     pub shape: usize,
     /// Its name.
     pub name: &'static str,
+    /// Its namespace.
+    pub namespace: &'static str,
 }
 
 /// One step.
@@ -39,6 +41,12 @@ pub enum Action {
     AdoptById(Actor, u64),
     /// The user takes it over from another cluster.
     AdoptFrom(Actor),
+    /// The CRD of its kind is deleted.
+    RemoveCrd(Actor),
+    /// The deletion of that CRD may take the AWS resources with it.
+    AllowCrd(Actor),
+    /// That CRD is installed again.
+    InstallCrd(Actor),
     /// A Secret gets another value.
     ChangeSecret(&'static str, u64),
     /// What goes wrong from now on.
@@ -66,6 +74,9 @@ pub fn script(seed: u64) -> Vec<Step> {
 /// In milliseconds.
 const HOUR: i64 = 3_600_000;
 
+/// The namespace of networks that are referred to from another one.
+pub const APART: &str = "apart";
+
 const NAMES: &[&str] = &["a", "b"];
 
 fn step(dice: &mut Dice, favourite: Actor) -> Step {
@@ -79,12 +90,15 @@ fn step(dice: &mut Dice, favourite: Actor) -> Step {
 }
 
 fn actor(dice: &mut Dice) -> Actor {
-    Actor { shape: dice.within(0..SHAPES.len() as u64) as usize, name: dice.one_of::<&str>(NAMES) }
+    let (shape, name) = (dice.within(0..SHAPES.len() as u64) as usize, dice.one_of::<&str>(NAMES));
+    // What others refer to lies in another namespace, too.
+    let is_apart = SHAPES[shape].meta.kind == "Network" && dice.percent(30);
+    Actor { shape, name, namespace: if is_apart { APART } else { "default" } }
 }
 
 fn action(dice: &mut Dice, actor: Actor) -> Action {
     type Make = fn(&mut Dice, Actor) -> Action;
-    let choices: [(u64, Make); 16] = [
+    let choices: [(u64, Make); 19] = [
         (36, |dice, actor| Action::Apply(actor, dice.within(0..1000))),
         (2, |dice, actor| Action::ChangeFixed(actor, dice.within(0..4))),
         (7, |dice, actor| {
@@ -111,6 +125,9 @@ fn action(dice: &mut Dice, actor: Actor) -> Action {
         (4, |dice, actor| Action::AdoptById(actor, dice.within(0..4))),
         (2, |_, actor| Action::AdoptFrom(actor)),
         (5, |dice, actor| Action::ChangeSecret(actor.name, dice.within(0..6))),
+        (2, |_, actor| Action::RemoveCrd(actor)),
+        (2, |_, actor| Action::AllowCrd(actor)),
+        (3, |_, actor| Action::InstallCrd(actor)),
         (8, |dice, _| Action::Weather(Weather::of(dice))),
         (12, |dice, _| Action::Crash(dice.within(0..8), dice.percent(50))),
         (3, |_, _| Action::Restart),

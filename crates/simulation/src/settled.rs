@@ -9,7 +9,7 @@ use crate::cloud::{Resource, Stage};
 use crate::foreign::{THEIRS, other_cluster};
 use crate::kinds::{DEFAULT_MODE, SHAPES, Shape};
 use crate::secrets;
-use crate::user::BYSTANDER;
+use crate::user::{BYSTANDER, network_of};
 use crate::world::State;
 
 /// What is not yet as it should be. None: the world has settled.
@@ -52,7 +52,7 @@ fn unsettled_object(state: &State, shape: &Shape, key: &Key, object: &Value) -> 
     if found.tags.get(UID_TAG).map(String::as_str) != Some(uid) {
         return Some(format!("{key} is Ready, but {id} lacks its uid"));
     }
-    let differs = setting_that_differs(object, found).or_else(|| elsewhere(state, object, found));
+    let differs = setting_that_differs(object, found).or_else(|| elsewhere(state, key, object, found));
     differs.map(|what| format!("{key} is Ready, but {what}"))
 }
 
@@ -89,12 +89,10 @@ pub fn setting_that_differs(object: &Value, found: &Resource) -> Option<String> 
 }
 
 /// What of a resource depends on other objects, and is not as they say.
-fn elsewhere(state: &State, object: &Value, found: &Resource) -> Option<String> {
+fn elsewhere(state: &State, key: &Key, object: &Value, found: &Resource) -> Option<String> {
     let spec = &object["spec"];
-    if let Some(network) = spec["networkRef"]["name"].as_str() {
-        let key =
-            Key { plural: "networks".to_owned(), namespace: "default".to_owned(), name: network.to_owned() };
-        let id = state.api.get(&key)?["status"]["id"].as_str();
+    if let Some(network) = network_of(key, object) {
+        let id = state.api.get(&network)?["status"]["id"].as_str();
         if found.network() != id {
             return Some(format!("{} lies in {:?}, not in {id:?}", found.id, found.network()));
         }

@@ -10,9 +10,10 @@ use serde_json::{Map, Value, json};
 
 use crate::api::{Key, wall};
 use crate::cloud::Resource;
+use crate::crds;
 use crate::foreign;
 use crate::kinds::{SHAPES, Shape};
-use crate::script::{Action, Actor};
+use crate::script::{APART, Action, Actor};
 use crate::secrets;
 use crate::world::{State, Trap, World};
 
@@ -24,12 +25,13 @@ impl Actor {
 
     /// Its key.
     pub fn key(self) -> Key {
-        key_of(self.shape(), self.name)
+        key_of(self.shape(), self.namespace, self.name)
     }
 }
 
-fn key_of(shape: &Shape, name: &str) -> Key {
-    Key { plural: shape.meta.plural.to_owned(), namespace: "default".to_owned(), name: name.to_owned() }
+/// The key of an object.
+pub fn key_of(shape: &Shape, namespace: &str, name: &str) -> Key {
+    Key { plural: shape.meta.plural.to_owned(), namespace: namespace.to_owned(), name: name.to_owned() }
 }
 
 /// An object that is paused for ever: it does nothing, but it exists.
@@ -39,15 +41,12 @@ pub const BYSTANDER: (&str, &str) = ("policies", "bystander");
 pub fn install(world: &World) {
     let time = wall(world);
     for shape in SHAPES {
-        let name = format!("{}.{GROUP}", shape.meta.plural);
-        let key = Key { plural: "customresourcedefinitions".to_owned(), namespace: String::new(), name };
-        let crd = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {}});
-        // The cluster is empty.
-        let _ = world.state().api.create(key, crd, Duration::ZERO, &time);
+        crds::install(&mut world.state(), shape, Duration::ZERO, &time);
         if shape.meta.plural == BYSTANDER.0 {
             let mut state = world.state();
-            make(&mut state, shape, BYSTANDER.1, &json!({}), Duration::ZERO, &time);
-            annotate(&mut state, &key_of(shape, BYSTANDER.1), "paused", Some("true"), Duration::ZERO);
+            let key = key_of(shape, "default", BYSTANDER.1);
+            make(&mut state, shape, &key, &json!({}), Duration::ZERO, &time);
+            annotate(&mut state, &key, "paused", Some("true"), Duration::ZERO);
         }
     }
 }
@@ -71,11 +70,17 @@ pub fn act(world: &World, action: &Action) -> bool {
         Action::AdoptById(actor, number) => foreign::adopt_by_id(state, actor, number, at),
         Action::AdoptFrom(actor) => foreign::adopt_from(state, actor, at),
         Action::ChangeSecret(name, number) => secrets::change(state, name, number, at, &time),
+        // The bystander stays.
+        Action::RemoveCrd(actor) if actor.shape().meta.plural == BYSTANDER.0 => {}
+        Action::RemoveCrd(actor) => crds::remove(state, actor.shape(), at, &time),
+        Action::AllowCrd(actor) => crds::allow(state, actor.shape(), at),
+        Action::InstallCrd(actor) => crds::install(state, actor.shape(), at, &time),
         Action::Weather(weather) => state.set_weather(weather),
         Action::Crash(left, after) => state.trap = Some(Trap { left, after }),
         Action::Restart => return false,
         Action::SetClock(millis) => world.time.set_forward(millis),
     }
+    crds::sweep(state, at);
     true
 }
 
@@ -96,22 +101,35 @@ fn apply(state: &mut State, actor: Actor, number: u64, at: Duration, time: &str)
         spec["name"] = json!(actor.name);
     }
     if shape.in_network {
-        spec["networkRef"] = json!({"name": if number.is_multiple_of(2) { "a" } else { "b" }});
+        spec["networkRef"] = json!({
+            "name": if number.is_multiple_of(2) { "a" } else { "b" },
+            "namespace": if number.is_multiple_of(3) { json!(APART) } else { Value::Null },
+        });
     }
     if shape.has_password {
         spec["passwordRef"] = json!({"name": secrets::key_of(actor.name).name, "key": "password"});
     }
-    make(state, shape, actor.name, &spec, at, time);
+    make(state, shape, &key, &spec, at, time);
+}
+
+/// The network that an object refers to.
+pub fn network_of(key: &Key, object: &Value) -> Option<Key> {
+    let reference = &object["spec"]["networkRef"];
+    let namespace = reference["namespace"].as_str().unwrap_or(&key.namespace);
+    let networks = SHAPES.iter().find(|shape| shape.meta.kind == "Network")?;
+    Some(key_of(networks, namespace, reference["name"].as_str()?))
 }
 
 /// Makes an object.
-pub fn make(state: &mut State, shape: &Shape, name: &str, spec: &Value, at: Duration, time: &str) {
+pub fn make(state: &mut State, shape: &Shape, key: &Key, spec: &Value, at: Duration, time: &str) {
     let object = json!({
         "apiVersion": format!("{GROUP}/{}", VERSION), "kind": shape.meta.kind,
         "metadata": {}, "spec": without_nulls(spec), "status": {"observedGeneration": -1},
     });
     // If it is there, it stays as it is.
-    let _ = state.api.create(key_of(shape, name), object, at, time);
+    if crds::is_open(state, shape) {
+        let _ = state.api.create(key.clone(), object, at, time);
+    }
 }
 
 fn without_nulls(value: &Value) -> Value {

@@ -19,7 +19,10 @@ pub struct Key {
 
 impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.plural, self.name)
+        match self.namespace.as_str() {
+            "" | "default" => write!(f, "{}/{}", self.plural, self.name),
+            namespace => write!(f, "{}/{namespace}/{}", self.plural, self.name),
+        }
     }
 }
 
