@@ -14,7 +14,7 @@ use crate::script::Actor;
 use crate::user::{annotate, delete};
 use crate::world::State;
 
-/// The password of a database that existed before.
+/// The password of a database that existed before, or was let go by its object.
 pub const THEIRS: &str = "theirs";
 /// The name of another cluster, in whose name things lie in AWS.
 const ELSEWHERE: &str = "elsewhere";
@@ -118,9 +118,10 @@ pub fn put_right(state: &mut State, shape: &Shape, key: &Key, object: &Value, at
         one.kind == shape.meta.kind && recorded.map_or(is_named, |id| id == one.id)
     };
     let meant = state.cloud.resources.values().find(is_meant).cloned();
-    let Some(meant) = meant else {
-        return annotate(state, key, "external-id", None, at);
-    };
+    if named.is_some_and(|id| !state.cloud.resources.contains_key(id)) {
+        annotate(state, key, "external-id", None, at);
+    }
+    let Some(meant) = meant else { return };
     if let Some(owner) = other_cluster(&meant.tags) {
         return annotate(state, key, "adopt-from", Some(owner), at);
     }

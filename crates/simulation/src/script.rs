@@ -41,12 +41,10 @@ pub enum Action {
     AdoptById(Actor, u64),
     /// The user takes it over from another cluster.
     AdoptFrom(Actor),
-    /// The CRD of its kind is deleted.
-    RemoveCrd(Actor),
-    /// The deletion of that CRD may take the AWS resources with it.
+    /// The CRD of its kind is deleted, with leave to take the AWS resources with it or without.
+    RemoveCrd(Actor, bool),
+    /// That leave is given later.
     AllowCrd(Actor),
-    /// That CRD is installed again.
-    InstallCrd(Actor),
     /// A Secret gets another value.
     ChangeSecret(&'static str, u64),
     /// What goes wrong from now on.
@@ -98,7 +96,7 @@ fn actor(dice: &mut Dice) -> Actor {
 
 fn action(dice: &mut Dice, actor: Actor) -> Action {
     type Make = fn(&mut Dice, Actor) -> Action;
-    let choices: [(u64, Make); 19] = [
+    let choices: [(u64, Make); 18] = [
         (36, |dice, actor| Action::Apply(actor, dice.within(0..1000))),
         (2, |dice, actor| Action::ChangeFixed(actor, dice.within(0..4))),
         (7, |dice, actor| {
@@ -118,16 +116,15 @@ fn action(dice: &mut Dice, actor: Actor) -> Action {
         (6, |dice, actor| Action::Drift(actor, dice.within(0..4))),
         (2, |_, actor| Action::Steal(actor)),
         (5, |_, actor| Action::DeleteInAws(actor)),
-        (5, |dice, actor| {
+        (7, |dice, actor| {
             use Holder::{Broken, Elsewhere, Nobody};
             Action::MakeInAws(actor, *dice.one_of(&[Nobody, Nobody, Elsewhere, Elsewhere, Broken]))
         }),
         (4, |dice, actor| Action::AdoptById(actor, dice.within(0..4))),
         (2, |_, actor| Action::AdoptFrom(actor)),
-        (5, |dice, actor| Action::ChangeSecret(actor.name, dice.within(0..6))),
-        (2, |_, actor| Action::RemoveCrd(actor)),
+        (6, |dice, actor| Action::ChangeSecret(actor.name, dice.within(0..6))),
+        (4, |dice, actor| Action::RemoveCrd(actor, dice.percent(60))),
         (2, |_, actor| Action::AllowCrd(actor)),
-        (3, |_, actor| Action::InstallCrd(actor)),
         (8, |dice, _| Action::Weather(Weather::of(dice))),
         (12, |dice, _| Action::Crash(dice.within(0..8), dice.percent(50))),
         (3, |_, _| Action::Restart),

@@ -98,7 +98,8 @@ fn elsewhere(state: &State, key: &Key, object: &Value, found: &Resource) -> Opti
         }
     }
     let secret = spec["passwordRef"]["name"].as_str()?.strip_suffix("-password")?;
-    let is_untouched = found.made_for.is_empty() && found.password.as_deref() == Some(THEIRS);
+    // The password of what existed before is not touched until its Secret changes.
+    let is_untouched = found.password.as_deref() == Some(THEIRS);
     let differs = !is_untouched && found.password != secrets::value(state, secret);
     differs.then(|| format!("{} has another password than its Secret", found.id))
 }

@@ -71,10 +71,14 @@ pub fn act(world: &World, action: &Action) -> bool {
         Action::AdoptFrom(actor) => foreign::adopt_from(state, actor, at),
         Action::ChangeSecret(name, number) => secrets::change(state, name, number, at, &time),
         // The bystander stays.
-        Action::RemoveCrd(actor) if actor.shape().meta.plural == BYSTANDER.0 => {}
-        Action::RemoveCrd(actor) => crds::remove(state, actor.shape(), at, &time),
+        Action::RemoveCrd(actor, _) if actor.shape().meta.plural == BYSTANDER.0 => {}
+        Action::RemoveCrd(actor, is_allowed) => {
+            if is_allowed {
+                crds::allow(state, actor.shape(), at);
+            }
+            crds::remove(state, actor.shape(), at, &time);
+        }
         Action::AllowCrd(actor) => crds::allow(state, actor.shape(), at),
-        Action::InstallCrd(actor) => crds::install(state, actor.shape(), at, &time),
         Action::Weather(weather) => state.set_weather(weather),
         Action::Crash(left, after) => state.trap = Some(Trap { left, after }),
         Action::Restart => return false,
@@ -87,6 +91,7 @@ pub fn act(world: &World, action: &Action) -> bool {
 /// Makes an object, or changes some of it.
 fn apply(state: &mut State, actor: Actor, number: u64, at: Duration, time: &str) {
     let (shape, key) = (actor.shape(), actor.key());
+    crds::install(state, shape, at, time);
     let modes = [json!("plain"), json!("fast"), json!("slow"), Value::Null];
     let mut spec = json!({
         "mode": modes[(number % 4) as usize],
@@ -110,6 +115,11 @@ fn apply(state: &mut State, actor: Actor, number: u64, at: Duration, time: &str)
         spec["passwordRef"] = json!({"name": secrets::key_of(actor.name).name, "key": "password"});
     }
     make(state, shape, &key, &spec, at, time);
+    // What is there already is meant, whosever it is.
+    if number % 3 == 1 {
+        foreign::adopt_by_id(state, actor, number, at);
+        foreign::adopt_from(state, actor, at);
+    }
 }
 
 /// The network that an object refers to.

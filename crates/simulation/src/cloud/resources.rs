@@ -8,6 +8,7 @@ use resource::{Role, Tags};
 use serde_json::{Map, Value};
 
 use super::replicas::{Answers, Past};
+use crate::foreign::THEIRS;
 
 /// How far a resource is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,6 +84,7 @@ impl Resource {
     pub fn release(&mut self) {
         self.released = true;
         self.left.extend(self.tags.keys().cloned());
+        self.password = self.password.take().map(|_| THEIRS.to_owned());
     }
 
     /// What it refers to.
@@ -180,6 +182,11 @@ impl Cloud {
     /// Whether this request is still being worked off.
     pub fn is_under_way(&self, handle: &str) -> bool {
         self.requests.contains_key(handle) && !self.worked_off.contains(handle)
+    }
+
+    /// Whether a request for this resource is being worked off.
+    pub fn is_requested(&self, id: &str) -> bool {
+        self.requests.iter().any(|(handle, request)| request.id == id && self.is_under_way(handle))
     }
 
     /// What still refers to a resource.

@@ -141,9 +141,7 @@ impl Cloud {
     pub fn at_hand(&self, id: &str, operation: &str) -> Result<Resource> {
         let found = self.resources.get(id);
         let found = found.ok_or_else(|| refuse(Class::NotFound, operation, &format!("there is no {id}")))?;
-        let requested =
-            self.requests.iter().any(|(handle, other)| other.id == id && self.is_under_way(handle));
-        if requested || found.stage != Stage::Ready {
+        if self.is_requested(id) || found.stage != Stage::Ready {
             return Err(refuse(Class::Busy, operation, &format!("{id} is {:?}", found.stage)));
         }
         Ok(found.clone())

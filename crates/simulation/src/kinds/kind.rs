@@ -323,9 +323,8 @@ impl Kind for SimulatedKind {
         let untag = |state: &mut State, _| {
             if let Some(found) = state.cloud.resources.get(id).cloned() {
                 invariants::owned(state, &caller, &found, "Untag");
-                // One request at a time.
-                if self.shape.pace == Pace::Requests {
-                    state.cloud.at_hand(id, &asked.operation)?;
+                if state.cloud.is_requested(id) {
+                    return Err(Error::new(Class::Busy, &asked.operation, "one request at a time"));
                 }
             }
             if let Some(found) = state.cloud.resources.get_mut(id) {
