@@ -267,15 +267,17 @@ fn told_in_sync(state: &mut State, key: &Key, after: &Value) {
     let Some(found) = state.cloud.resources.get(id) else {
         return state.violate(format!("{key} is said to be in sync, but there is no {id}"));
     };
-    let mut found = found.clone();
-    if let Some(shown) = state.cloud.last_answer(id, uid) {
-        if shown.as_of < found.meddled {
+    let mut shown = found.clone();
+    if let Some(answer) = state.cloud.last_answer(id, uid) {
+        if answer.as_of < found.meddled {
             return;
         }
-        // No more can be said than what was shown: the replica may lag.
-        (found.settings, found.tags) = (shown.settings.clone(), shown.tags.clone());
+        (shown.settings, shown.tags) = (answer.settings.clone(), answer.tags.clone());
     }
-    if let Some(difference) = settled::setting_that_differs(after, &found) {
+    // No more can be said than what was shown: the replica may lag.
+    let is_as_shown = settled::setting_that_differs(after, &shown).is_none();
+    let difference = settled::setting_that_differs(after, found).filter(|_| !is_as_shown);
+    if let Some(difference) = difference {
         state.violate(format!("{key} is said to be in sync, but {difference}"));
     }
 }
