@@ -186,6 +186,9 @@ impl Facts<'_> {
                 self.busy_reason(),
                 "it is being deleted in AWS; what comes after that is decided then".to_owned(),
             )),
+            Phase::Failed { why, replace: true } if self.record.adopted => Some(Wait::error(format!(
+                "{why}; it existed before this object, so it is not replaced: delete it in AWS, and it is made anew"
+            ))),
             Phase::Failed { replace: true, .. } => Some(Decision::Delete(role)),
             Phase::Failed { why, replace: false } => Some(Wait::error(why.clone())),
         }

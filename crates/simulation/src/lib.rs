@@ -7,6 +7,8 @@
 mod api;
 mod chance;
 mod cloud;
+mod crds;
+mod foreign;
 mod invariants;
 mod kinds;
 mod rest;

@@ -6,11 +6,13 @@ use resource::Role;
 use serde_json::{Value, json};
 
 use crate::api::{Key, wall};
-use crate::kinds::{SHAPES, Shape};
+use crate::crds;
+use crate::foreign;
+use crate::kinds::{SHAPES, Shape, shape_of};
 use crate::run::DRIFT_INTERVAL;
 use crate::secrets;
 use crate::settled::unsettled;
-use crate::user::{BYSTANDER, annotate, delete, give_back, make, merge};
+use crate::user::{BYSTANDER, annotate, delete, give_back, make, merge, network_of};
 use crate::weather::Weather;
 use crate::world::{State, World};
 
@@ -26,7 +28,8 @@ pub async fn rest(world: &World) {
     world.note("faults stop");
     {
         let mut state = world.state();
-        (state.weather, state.trap) = (Weather::default(), None);
+        state.set_weather(Weather::default());
+        state.trap = None;
     }
     let began = (world.time.elapsed(), calls(&world.state()));
     loop {
@@ -80,6 +83,7 @@ fn put_right(world: &World) {
     let state = &mut *state;
     state.cloud.advance(at);
     give_back(state, at);
+    crds::put_right(state, at, &time);
     for shape in SHAPES {
         let objects: Vec<_> =
             state.api.list(shape.meta.plural).map(|(key, object)| (key.clone(), object.clone())).collect();
@@ -93,9 +97,12 @@ fn put_right(world: &World) {
 
 fn put_object_right(state: &mut State, shape: &Shape, key: &Key, object: &Value, at: Duration, time: &str) {
     if !object["metadata"]["deletionTimestamp"].is_null() {
+        foreign::give_up(state, key, object, at, time);
         return make_room(state, shape, key, object, at, time);
     }
     annotate(state, key, "paused", None, at);
+    foreign::put_right(state, shape, key, object, at);
+    foreign::give_up(state, key, object, at, time);
     if shape.meta.precious {
         annotate(state, key, "recreate", Some("true"), at);
     }
@@ -106,10 +113,10 @@ fn put_object_right(state: &mut State, shape: &Shape, key: &Key, object: &Value,
     if let Some(found) = state.cloud.resources.get(id).cloned() {
         merge(state, key, &json!({"spec": {"size": found.settings.get("size")}}), at);
     }
-    if let Some(network) = object["spec"]["networkRef"]["name"].as_str()
-        && let Some(networks) = SHAPES.iter().find(|shape| shape.meta.kind == "Network")
+    if let Some(network) = network_of(key, object)
+        && let Some(networks) = shape_of(&network.plural)
     {
-        make(state, networks, network, &json!({"size": 1}), at, time);
+        make(state, networks, &network, &json!({"size": 1}), at, time);
     }
 }
 
@@ -120,14 +127,14 @@ fn make_room(state: &mut State, shape: &Shape, key: &Key, object: &Value, at: Du
     }
     let id = object["status"]["creation"][Role::MAIN.0]["id"].as_str().unwrap_or_default();
     let owners: Vec<_> = state.cloud.users(id).iter().map(|user| user.made_for.clone()).collect();
-    let refers = |object: &Value| {
+    let refers = |user: &Key, object: &Value| {
         let uid = object["metadata"]["uid"].as_str().unwrap_or_default();
-        object["spec"]["networkRef"]["name"] == *key.name || owners.iter().any(|owner| owner == uid)
+        network_of(user, object).as_ref() == Some(key) || owners.iter().any(|owner| owner == uid)
     };
     let users: Vec<_> = SHAPES
         .iter()
         .flat_map(|shape| state.api.list(shape.meta.plural))
-        .filter(|(_, object)| refers(object))
+        .filter(|(key, object)| refers(key, object))
         .map(|(key, _)| key.clone())
         .collect();
     users.iter().for_each(|user| delete(state, user, at, time));

@@ -10,7 +10,6 @@ use resource::{Scope, Tags};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::cloud::Resource;
 use crate::script::{Step, script};
 use crate::trace::Trace;
 use crate::world::World;
@@ -76,7 +75,7 @@ async fn life(world: &World, user: &mut User, number: u64) -> End {
         let mut state = world.state();
         (state.crashed, state.trap) = (false, None);
         state.unrecorded.clear();
-        state.cloud.resources.values_mut().for_each(Resource::forget_shown);
+        state.cloud.forget_all_shown();
     }
     if number == 1 {
         user::install(world);

@@ -6,9 +6,10 @@ use serde_json::{Value, json};
 
 use crate::api::Key;
 use crate::cloud::{Resource, Stage};
+use crate::foreign::{THEIRS, other_cluster};
 use crate::kinds::{DEFAULT_MODE, SHAPES, Shape};
 use crate::secrets;
-use crate::user::BYSTANDER;
+use crate::user::{BYSTANDER, network_of};
 use crate::world::State;
 
 /// What is not yet as it should be. None: the world has settled.
@@ -21,8 +22,8 @@ pub fn unsettled(state: &State) -> Option<String> {
         }
     }
     let stray = state.cloud.resources.values().find(|one| {
-        let is_ours = !one.made_for.is_empty() && !one.released;
         let owner = one.tags.get(UID_TAG).unwrap_or(&one.made_for);
+        let is_ours = !owner.is_empty() && !one.released && other_cluster(&one.tags).is_none();
         is_ours && state.api.by_uid(owner).is_none()
     });
     stray.map(|one| format!("{} is left over: its object {} is gone", one.id, one.made_for))
@@ -51,7 +52,7 @@ fn unsettled_object(state: &State, shape: &Shape, key: &Key, object: &Value) -> 
     if found.tags.get(UID_TAG).map(String::as_str) != Some(uid) {
         return Some(format!("{key} is Ready, but {id} lacks its uid"));
     }
-    let differs = setting_that_differs(object, found).or_else(|| elsewhere(state, object, found));
+    let differs = setting_that_differs(object, found).or_else(|| elsewhere(state, key, object, found));
     differs.map(|what| format!("{key} is Ready, but {what}"))
 }
 
@@ -82,23 +83,23 @@ pub fn setting_that_differs(object: &Value, found: &Resource) -> Option<String> 
     if let Some((key, _)) = lacking {
         return Some(format!("{} lacks the tag {key}", found.id));
     }
-    let unwanted =
-        |key: &&String| !wanted.contains_key(*key) && !is_reserved(key) && !key.starts_with("foreign");
+    let is_others = |key: &str| is_reserved(key) || key.starts_with("foreign") || found.left.contains(key);
+    let unwanted = |key: &&String| !wanted.contains_key(*key) && !is_others(key);
     found.tags.keys().find(unwanted).map(|key| format!("{} still has the tag {key}", found.id))
 }
 
 /// What of a resource depends on other objects, and is not as they say.
-fn elsewhere(state: &State, object: &Value, found: &Resource) -> Option<String> {
+fn elsewhere(state: &State, key: &Key, object: &Value, found: &Resource) -> Option<String> {
     let spec = &object["spec"];
-    if let Some(network) = spec["networkRef"]["name"].as_str() {
-        let key =
-            Key { plural: "networks".to_owned(), namespace: "default".to_owned(), name: network.to_owned() };
-        let id = state.api.get(&key)?["status"]["id"].as_str();
+    if let Some(network) = network_of(key, object) {
+        let id = state.api.get(&network)?["status"]["id"].as_str();
         if found.network() != id {
             return Some(format!("{} lies in {:?}, not in {id:?}", found.id, found.network()));
         }
     }
     let secret = spec["passwordRef"]["name"].as_str()?.strip_suffix("-password")?;
-    let differs = found.password != secrets::value(state, secret);
+    // The password of what existed before is not touched until its Secret changes.
+    let is_untouched = found.password.as_deref() == Some(THEIRS);
+    let differs = !is_untouched && found.password != secrets::value(state, secret);
     differs.then(|| format!("{} has another password than its Secret", found.id))
 }

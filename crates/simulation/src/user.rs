@@ -1,16 +1,19 @@
 //! What people do in the cluster and in AWS.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
+use resource::Role;
 use resource::api::{GROUP, VERSION};
-use resource::tags::{Ownership, UID_TAG};
-use resource::{Role, Tags};
+use resource::tags::{Ownership, UID_TAG, is_reserved};
 use serde_json::{Map, Value, json};
 
 use crate::api::{Key, wall};
-use crate::cloud::{Resource, Stage};
+use crate::cloud::Resource;
+use crate::crds;
+use crate::foreign;
 use crate::kinds::{SHAPES, Shape};
-use crate::script::{Action, Actor};
+use crate::script::{APART, Action, Actor};
 use crate::secrets;
 use crate::world::{State, Trap, World};
 
@@ -22,12 +25,13 @@ impl Actor {
 
     /// Its key.
     pub fn key(self) -> Key {
-        key_of(self.shape(), self.name)
+        key_of(self.shape(), self.namespace, self.name)
     }
 }
 
-fn key_of(shape: &Shape, name: &str) -> Key {
-    Key { plural: shape.meta.plural.to_owned(), namespace: "default".to_owned(), name: name.to_owned() }
+/// The key of an object.
+pub fn key_of(shape: &Shape, namespace: &str, name: &str) -> Key {
+    Key { plural: shape.meta.plural.to_owned(), namespace: namespace.to_owned(), name: name.to_owned() }
 }
 
 /// An object that is paused for ever: it does nothing, but it exists.
@@ -37,15 +41,12 @@ pub const BYSTANDER: (&str, &str) = ("policies", "bystander");
 pub fn install(world: &World) {
     let time = wall(world);
     for shape in SHAPES {
-        let name = format!("{}.{GROUP}", shape.meta.plural);
-        let key = Key { plural: "customresourcedefinitions".to_owned(), namespace: String::new(), name };
-        let crd = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {}});
-        // The cluster is empty.
-        let _ = world.state().api.create(key, crd, Duration::ZERO, &time);
+        crds::install(&mut world.state(), shape, Duration::ZERO, &time);
         if shape.meta.plural == BYSTANDER.0 {
             let mut state = world.state();
-            make(&mut state, shape, BYSTANDER.1, &json!({}), Duration::ZERO, &time);
-            annotate(&mut state, &key_of(shape, BYSTANDER.1), "paused", Some("true"), Duration::ZERO);
+            let key = key_of(shape, "default", BYSTANDER.1);
+            make(&mut state, shape, &key, &json!({}), Duration::ZERO, &time);
+            annotate(&mut state, &key, "paused", Some("true"), Duration::ZERO);
         }
     }
 }
@@ -64,20 +65,33 @@ pub fn act(world: &World, action: &Action) -> bool {
         Action::Delete(actor) => delete(state, &actor.key(), at, &time),
         Action::Drift(actor, number) => drift(state, actor, number, at),
         Action::Steal(actor) => steal(state, actor, at),
-        Action::DeleteInAws(actor) => delete_in_aws(state, actor),
-        Action::MakeInAws(name) => make_in_aws(state, name, at),
+        Action::DeleteInAws(actor) => delete_in_aws(state, actor, at),
+        Action::MakeInAws(actor, holder) => foreign::make(state, actor, holder, at),
+        Action::AdoptById(actor, number) => foreign::adopt_by_id(state, actor, number, at),
+        Action::AdoptFrom(actor) => foreign::adopt_from(state, actor, at),
         Action::ChangeSecret(name, number) => secrets::change(state, name, number, at, &time),
-        Action::Weather(weather) => state.weather = weather,
+        // The bystander stays.
+        Action::RemoveCrd(actor, _) if actor.shape().meta.plural == BYSTANDER.0 => {}
+        Action::RemoveCrd(actor, is_allowed) => {
+            if is_allowed {
+                crds::allow(state, actor.shape(), at);
+            }
+            crds::remove(state, actor.shape(), at, &time);
+        }
+        Action::AllowCrd(actor) => crds::allow(state, actor.shape(), at),
+        Action::Weather(weather) => state.set_weather(weather),
         Action::Crash(left, after) => state.trap = Some(Trap { left, after }),
         Action::Restart => return false,
         Action::SetClock(millis) => world.time.set_forward(millis),
     }
+    crds::sweep(state, at);
     true
 }
 
 /// Makes an object, or changes some of it.
 fn apply(state: &mut State, actor: Actor, number: u64, at: Duration, time: &str) {
     let (shape, key) = (actor.shape(), actor.key());
+    crds::install(state, shape, at, time);
     let modes = [json!("plain"), json!("fast"), json!("slow"), Value::Null];
     let mut spec = json!({
         "mode": modes[(number % 4) as usize],
@@ -92,22 +106,40 @@ fn apply(state: &mut State, actor: Actor, number: u64, at: Duration, time: &str)
         spec["name"] = json!(actor.name);
     }
     if shape.in_network {
-        spec["networkRef"] = json!({"name": if number.is_multiple_of(2) { "a" } else { "b" }});
+        spec["networkRef"] = json!({
+            "name": if number.is_multiple_of(2) { "a" } else { "b" },
+            "namespace": if number.is_multiple_of(3) { json!(APART) } else { Value::Null },
+        });
     }
     if shape.has_password {
         spec["passwordRef"] = json!({"name": secrets::key_of(actor.name).name, "key": "password"});
     }
-    make(state, shape, actor.name, &spec, at, time);
+    make(state, shape, &key, &spec, at, time);
+    // What is there already is meant, whosever it is.
+    if number % 3 == 1 {
+        foreign::adopt_by_id(state, actor, number, at);
+        foreign::adopt_from(state, actor, at);
+    }
+}
+
+/// The network that an object refers to.
+pub fn network_of(key: &Key, object: &Value) -> Option<Key> {
+    let reference = &object["spec"]["networkRef"];
+    let namespace = reference["namespace"].as_str().unwrap_or(&key.namespace);
+    let networks = SHAPES.iter().find(|shape| shape.meta.kind == "Network")?;
+    Some(key_of(networks, namespace, reference["name"].as_str()?))
 }
 
 /// Makes an object.
-pub fn make(state: &mut State, shape: &Shape, name: &str, spec: &Value, at: Duration, time: &str) {
+pub fn make(state: &mut State, shape: &Shape, key: &Key, spec: &Value, at: Duration, time: &str) {
     let object = json!({
         "apiVersion": format!("{GROUP}/{}", VERSION), "kind": shape.meta.kind,
         "metadata": {}, "spec": without_nulls(spec), "status": {"observedGeneration": -1},
     });
     // If it is there, it stays as it is.
-    let _ = state.api.create(key_of(shape, name), object, at, time);
+    if crds::is_open(state, shape) {
+        let _ = state.api.create(key.clone(), object, at, time);
+    }
 }
 
 fn without_nulls(value: &Value) -> Value {
@@ -169,45 +201,24 @@ fn steal(state: &mut State, actor: Actor, at: Duration) {
 
 /// Whoever put another's owner tags on something takes them back.
 pub fn give_back(state: &mut State, at: Duration) {
+    let objects = SHAPES.iter().flat_map(|shape| state.api.list(shape.meta.plural));
+    let uids: BTreeSet<_> =
+        objects.filter_map(|(_, object)| object["metadata"]["uid"].as_str().map(str::to_owned)).collect();
     for found in state.cloud.resources.values_mut() {
-        if let Some(tags) = found.stolen.take() {
+        if let Some(mut tags) = found.stolen.take() {
+            if !tags.get(UID_TAG).is_some_and(|uid| uids.contains(uid)) {
+                // Released meanwhile: nobody's tags are put back.
+                tags.retain(|key, _| !is_reserved(key));
+            }
             (found.tags, found.meddled) = (tags, at);
         }
     }
 }
 
-fn delete_in_aws(state: &mut State, actor: Actor) {
+fn delete_in_aws(state: &mut State, actor: Actor, at: Duration) {
     let Some(id) = resource_of(state, actor).map(|found| found.id.clone()) else { return };
     if state.cloud.users(&id).is_empty() {
-        state.cloud.resources.remove(&id);
+        state.cloud.remove(&id, at);
         state.cloud.meddled.insert(id);
     }
-}
-
-fn make_in_aws(state: &mut State, name: &str, at: Duration) {
-    let Some(shape) = SHAPES.iter().find(|shape| shape.meta.kind == "Policy") else { return };
-    let mut resources = state.cloud.resources.values();
-    let is_taken = resources.any(|one| one.kind == shape.meta.kind && one.name() == Some(name));
-    if is_taken {
-        return;
-    }
-    let settings = json!({"name": name, "size": 1, "mode": "foreign"});
-    let id = format!("policy-{name}-foreign-{}", at.as_millis());
-    let resource = Resource {
-        id: id.clone(),
-        kind: shape.meta.kind,
-        role: Role::MAIN,
-        settings: settings.as_object().cloned().unwrap_or_default(),
-        tags: Tags::from([("foreign".to_owned(), "made".to_owned())]),
-        password: None,
-        password_told: false,
-        stage: Stage::Ready,
-        visible: at,
-        made_for: String::new(),
-        released: false,
-        stolen: None,
-        meddled: at,
-        shown: None,
-    };
-    state.cloud.resources.insert(id, resource);
 }

@@ -29,6 +29,8 @@ pub struct Weather {
     pub gone: u64,
     /// Changes reach a watch after this many milliseconds at most.
     pub watch_lag: u64,
+    /// What was changed or deleted shows in reads as it was for so many milliseconds.
+    pub stale: u64,
 }
 
 impl Weather {
@@ -49,6 +51,7 @@ impl Weather {
             cuts: some(40, 80),
             gone: some(40, 60),
             watch_lag: some(50, 8_000),
+            stale: some(50, 25_000),
         }
     }
 }

@@ -1,10 +1,11 @@
 //! What outlives the engine: the cluster, AWS, time and chance.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::future::pending;
 use std::ops::Deref;
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
@@ -51,6 +52,10 @@ pub struct State {
     pub violation: Option<String>,
     /// What the engine was told of, by the uid of its object, and has not recorded yet.
     pub unrecorded: BTreeMap<String, String>,
+    /// The uids of objects that are being deleted because their CRD is.
+    pub held: BTreeSet<String>,
+    /// A CRD was gone: watches may be on their way back at any time.
+    pub crd_was_gone: bool,
     /// How often the engine had an effect.
     pub effects: u64,
 }
@@ -95,6 +100,8 @@ impl World {
                 crashed: false,
                 violation: None,
                 unrecorded: BTreeMap::new(),
+                held: BTreeSet::new(),
+                crd_was_gone: false,
                 effects: 0,
             }),
         }))
@@ -147,6 +154,11 @@ impl State {
     /// Whether the engine has come to its end.
     pub fn is_over(&self) -> bool {
         self.crashed || self.violation.is_some()
+    }
+
+    /// From now on, this goes wrong.
+    pub fn set_weather(&mut self, weather: Weather) {
+        (self.weather, self.cloud.stale) = (weather, Duration::from_millis(weather.stale));
     }
 
     /// An invariant is violated; the first counts.

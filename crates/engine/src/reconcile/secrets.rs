@@ -138,7 +138,7 @@ impl Job<'_> {
             // An earlier transmission of this attempt may have carried another secret: then nobody
             // knows which one counts, and it is set once more when the resource is there.
             let created = !is_resent || before.is_none() || before == print.pending.as_ref();
-            (path.clone(), json!(Fingerprint { created, applied: None, ..print.clone() }))
+            (path.clone(), intended(&Fingerprint { created, applied: None, ..print.clone() }))
         });
         carried.collect::<serde_json::Map<_, _>>().into()
     }
@@ -167,7 +167,7 @@ impl Job<'_> {
         paths: &[String],
     ) -> Result<(), ClusterError> {
         let pending: BTreeMap<_, _> =
-            paths.iter().filter_map(|path| Some((path, inputs.fingerprints.get(path)?))).collect();
+            paths.iter().filter_map(|path| Some((path, intended(inputs.fingerprints.get(path)?)))).collect();
         self.write_status(json!({"secrets": pending})).await
     }
 
@@ -226,6 +226,16 @@ impl Job<'_> {
     pub(super) fn scrubbed(&self, text: &str) -> String {
         self.memory.carried.scrub(&self.secrets.scrub(text))
     }
+}
+
+/// What a call is about to carry. What the create call carried says nothing of it: in a merge patch, only null
+/// takes that away.
+fn intended(print: &Fingerprint) -> Value {
+    let mut value = json!(print);
+    if !print.created {
+        value["created"] = Value::Null;
+    }
+    value
 }
 
 /// Everything pending has been applied.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use resource::condition::{Reason, Verdict};
 use resource::decide::{Decision, Sight, Until, Wait};
-use resource::{Call, Observed, Progress, Role, diff};
+use resource::{Call, Live, Observed, Progress, Role, diff};
 use serde_json::json;
 
 use super::act::{Acted, Step, live};
@@ -88,12 +88,14 @@ impl Job<'_> {
                 Err(error) => return self.fail(error, Verb::Delete).await.map(Step::End),
             }
         }
+        let is_repeated = self.record.made().get(role).is_some_and(|id| self.memory.deleted.contains(id));
         match self.delete(call, role, live).await? {
-            Ok(Progress::Done) => {
+            // Done before, and still shown: a read that lags. It catches up in its own time.
+            Ok(Progress::Done) if !is_repeated => {
                 self.memory.failures = 0;
                 Ok(Step::Again)
             }
-            Ok(Progress::Busy | Progress::Pending(_)) => {
+            Ok(_) => {
                 let message = "AWS is deleting it".to_owned();
                 self.wait(Wait { reason: Reason::Deleting, message, until: Until::Polled }, None).await
             }
@@ -108,7 +110,7 @@ impl Job<'_> {
             let made = self.record.made();
             let Some(id) = made.get(role).filter(|_| self.has_tags()) else { continue };
             let untagged = match self.kind.observe(call, role, id, None).await {
-                Ok(Observed::Live(live)) if live.uid() == Some(&self.ownership.uid) => {
+                Ok(Observed::Live(live)) if self.may_untag(&live) => {
                     self.kind.untag(call, role, id, &keys).await
                 }
                 Ok(_) => Ok(()),
@@ -123,6 +125,15 @@ impl Job<'_> {
             }
         }
         self.leave_in_aws().await.map(Step::End)
+    }
+
+    /// Whether the tags on it are not somebody else's. Half of ours may be gone, or not be shown yet: what is
+    /// left of them would have the next object of this name take it for its own, and delete it.
+    fn may_untag(&self, live: &Live) -> bool {
+        match live.uid() {
+            Some(uid) => uid == self.ownership.uid,
+            None => live.owner().is_none_or(|owner| owner == self.ownership.owner),
+        }
     }
 
     pub(super) async fn leave_in_aws(&mut self) -> Result<Ended, ClusterError> {

@@ -5,5 +5,5 @@ mod request;
 mod server;
 mod watch;
 
-pub use objects::{Key, Refusal, Store};
+pub use objects::{Change, Key, Refusal, Store};
 pub use server::{client, wall};

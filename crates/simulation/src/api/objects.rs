@@ -19,7 +19,10 @@ pub struct Key {
 
 impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.plural, self.name)
+        match self.namespace.as_str() {
+            "" | "default" => write!(f, "{}/{}", self.plural, self.name),
+            namespace => write!(f, "{}/{namespace}/{}", self.plural, self.name),
+        }
     }
 }
 
@@ -97,6 +100,11 @@ impl Store {
     /// The object with this uid.
     pub fn by_uid(&self, uid: &str) -> Option<(&Key, &Value)> {
         self.objects.iter().find(|(_, object)| object["metadata"]["uid"] == uid)
+    }
+
+    /// All versions of the object with this uid, oldest first.
+    pub fn versions<'a>(&'a self, uid: &'a str) -> impl Iterator<Item = &'a Change> {
+        self.history.iter().filter(move |change| change.object["metadata"]["uid"] == uid)
     }
 
     /// The changes of a resource's objects after a version, oldest first.

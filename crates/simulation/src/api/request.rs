@@ -60,6 +60,14 @@ impl Asked {
         }
     }
 
+    /// The resource that it is about.
+    pub fn plural(&self) -> &str {
+        match self {
+            Self::List(plural) | Self::Watch(plural, _) => plural,
+            Self::Get(key) | Self::Create(key, _) | Self::Patch(key, _, _) => &key.plural,
+        }
+    }
+
     /// What chance and the trace call it.
     pub fn name(&self) -> String {
         match self {

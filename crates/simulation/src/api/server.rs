@@ -14,6 +14,7 @@ use tower::BoxError;
 use super::request::Asked;
 use super::watch::{Body, next_step, watch};
 use super::{Key, Refusal};
+use crate::crds;
 use crate::invariants;
 use crate::trace::Who;
 use crate::world::{State, World};
@@ -44,6 +45,12 @@ async fn serve(world: &World, asked: Asked) -> Result<Response<Body>, BoxError> 
         tokio::time::sleep(dice.millis(100..5_000)).await;
     }
     let is_read_often = matches!(asked, Asked::Watch(..) | Asked::List(_));
+    if is_read_often && world.state().crd_was_gone {
+        world.time.reach(next_step(world.time.elapsed())).await;
+    }
+    if !crds::is_installed(&world.state(), asked.plural()) {
+        return Ok(answer(&Err(Refusal::NOT_FOUND)));
+    }
     if !is_read_often && dice.percent(weather.api_failed) {
         return Ok(answer(&Err(Refusal { code: 500, reason: "InternalError" })));
     }
@@ -100,6 +107,7 @@ fn write(
     };
     if written.is_ok() {
         invariants::written(state, &key, before.as_ref(), &body);
+        crds::sweep(state, at);
     }
     let outcome = match &written {
         Ok(_) => String::new(),

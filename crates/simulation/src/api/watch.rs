@@ -13,6 +13,7 @@ use hyper::body::Frame;
 use serde_json::{Value, json};
 
 use super::objects::{Change, Verb};
+use crate::crds;
 use crate::world::{State, World};
 
 /// A watch that errs is tried again after a while that is up to kube's own dice: what it asks then is
@@ -69,7 +70,7 @@ impl Watch {
         }
         loop {
             let now = self.world.time.elapsed();
-            if now >= self.ends {
+            if now >= self.ends || !crds::is_installed(&self.world.state(), &self.plural) {
                 return None;
             }
             let wait = match self.due(&self.world.state()) {

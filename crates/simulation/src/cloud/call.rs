@@ -10,7 +10,7 @@ use crate::world::{State, World};
 /// Who calls.
 #[derive(Clone, Debug)]
 pub struct Caller {
-    /// `<Kind>/<name>`.
+    /// `<Kind>/<name>`, after the namespace where that is not the usual one.
     pub object: String,
     /// Its uid.
     pub uid: String,
@@ -21,7 +21,8 @@ pub struct Caller {
 impl Caller {
     /// Who makes this call.
     pub fn of(call: &Call, role: Role) -> Self {
-        let owner = call.ownership.owner.splitn(3, '/').nth(2).unwrap_or_default();
+        let owner = call.ownership.owner.split_once('/').map(|(_, object)| object).unwrap_or_default();
+        let owner = owner.strip_prefix("default/").unwrap_or(owner);
         Self { object: owner.to_owned(), uid: call.ownership.uid.clone(), role }
     }
 }

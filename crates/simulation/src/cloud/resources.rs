@@ -7,6 +7,9 @@ use resource::tags::UID_TAG;
 use resource::{Role, Tags};
 use serde_json::{Map, Value};
 
+use super::replicas::{Answers, Past};
+use crate::foreign::THEIRS;
+
 /// How far a resource is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stage {
@@ -50,23 +53,12 @@ pub struct Resource {
     pub made_for: String,
     /// Let go by its object, as its user wished.
     pub released: bool,
+    /// The tags that an object left on it when it let it go: nobody's since.
+    pub left: BTreeSet<String>,
     /// Its tags before somebody put another owner there.
     pub stolen: Option<Tags>,
     /// When somebody else last changed it.
     pub meddled: Duration,
-    /// What AWS's last answer to this life of the engine showed of it.
-    pub shown: Option<Shown>,
-}
-
-/// What an answer showed of a resource.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Shown {
-    /// When.
-    pub at: Duration,
-    /// Its settings then.
-    pub settings: Map<String, Value>,
-    /// Its tags then.
-    pub tags: Tags,
 }
 
 impl Resource {
@@ -83,6 +75,18 @@ impl Resource {
         }
     }
 
+    /// Whether nothing about it is different.
+    pub fn is_as(&self, other: &Self) -> bool {
+        self.settings == other.settings && self.tags == other.tags && self.password == other.password
+    }
+
+    /// Its object lets it go, and leaves it as it is.
+    pub fn release(&mut self) {
+        self.released = true;
+        self.left.extend(self.tags.keys().cloned());
+        self.password = self.password.take().map(|_| THEIRS.to_owned());
+    }
+
     /// What it refers to.
     pub fn network(&self) -> Option<&str> {
         self.settings.get("networkRef")?.get("id")?.as_str()
@@ -91,16 +95,6 @@ impl Resource {
     /// The name that is unique among its kind.
     pub fn name(&self) -> Option<&str> {
         self.settings.get("name")?.as_str()
-    }
-
-    /// The engine does not know it: it was started anew, or an answer was lost.
-    pub fn forget_shown(&mut self) {
-        (self.shown, self.password_told) = (None, false);
-    }
-
-    /// An answer shows it as it is.
-    pub fn show(&mut self, at: Duration) {
-        self.shown = Some(Shown { at, settings: self.settings.clone(), tags: self.tags.clone() });
     }
 }
 
@@ -138,6 +132,14 @@ pub struct Cloud {
     pub meddled: BTreeSet<String>,
     /// Requests that are over.
     pub worked_off: BTreeSet<String>,
+    /// For how long reads may show what was before a change or a deletion.
+    pub stale: Duration,
+    /// What was, by id.
+    pub pasts: BTreeMap<String, Past>,
+    /// What the engine was shown.
+    pub answers: Answers,
+    /// The changes in a row that changed nothing, by id.
+    pub in_vain: BTreeMap<String, u64>,
 }
 
 impl Cloud {
@@ -150,7 +152,11 @@ impl Cloud {
                 resource.stage = if spoils { Stage::Failed } else { Stage::Ready };
             }
         }
-        self.resources.retain(|_, resource| !matches!(resource.stage, Stage::Deleting(at) if at <= now));
+        let gone = self.resources.values().filter_map(|one| match one.stage {
+            Stage::Deleting(at) if at <= now => Some((one.id.clone(), at)),
+            _ => None,
+        });
+        gone.collect::<Vec<_>>().iter().for_each(|(id, at)| self.remove(id, *at));
         let due = self
             .requests
             .iter()
@@ -164,12 +170,11 @@ impl Cloud {
             }
             match request.leads_to {
                 Some(resource) if request.creates || self.resources.contains_key(&request.id) => {
+                    self.leave_behind(&request.id, request.done);
                     self.resources.insert(request.id, resource);
                 }
                 Some(_) => {}
-                None => {
-                    self.resources.remove(&request.id);
-                }
+                None => self.remove(&request.id, request.done),
             }
         }
     }
@@ -179,9 +184,9 @@ impl Cloud {
         self.requests.contains_key(handle) && !self.worked_off.contains(handle)
     }
 
-    /// What was shown of an object's resources counts no longer: an answer was lost.
-    pub fn forget_shown(&mut self, uid: &str) {
-        self.resources.values_mut().filter(|one| one.is_of(uid)).for_each(Resource::forget_shown);
+    /// Whether a request for this resource is being worked off.
+    pub fn is_requested(&self, id: &str) -> bool {
+        self.requests.iter().any(|(handle, request)| request.id == id && self.is_under_way(handle))
     }
 
     /// What still refers to a resource.

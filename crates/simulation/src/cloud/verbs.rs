@@ -1,5 +1,6 @@
 //! What AWS does when it is asked.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use resource::tags::UID_TAG;
@@ -30,14 +31,6 @@ pub struct Order {
 }
 
 impl Cloud {
-    /// A resource, if reads show it by now.
-    pub fn read(&mut self, id: &str, now: Duration) -> Option<&Resource> {
-        self.advance(now);
-        let found = self.resources.get_mut(id).filter(|one| one.visible <= now)?;
-        found.show(now);
-        Some(found)
-    }
-
     /// What bears the tag of an object, or a unique name.
     pub fn find(
         &mut self,
@@ -45,20 +38,19 @@ impl Cloud {
         role: Role,
         uid: &str,
         name: Option<&str>,
+        lags: &mut dyn FnMut(&str) -> bool,
         now: Duration,
     ) -> Vec<Resource> {
         self.advance(now);
-        let fits = |one: &&Resource| {
+        let fits = |one: &Resource| {
             let named = name.is_some() && one.name() == name;
             let tagged = one.tags.get(UID_TAG).is_some_and(|tagged| tagged == uid);
             let is_dead = matches!(one.stage, Stage::Deleting(_) | Stage::Failed);
-            one.kind == shape.meta.kind
-                && one.role == role
-                && one.visible <= now
-                && !is_dead
-                && (named || tagged)
+            one.kind == shape.meta.kind && one.role == role && !is_dead && (named || tagged)
         };
-        self.resources.values().filter(fits).cloned().collect()
+        let ids = self.known_ids();
+        let shown = ids.iter().filter_map(|id| self.read(id, lags(id), now));
+        shown.map(|seen| seen.resource).filter(fits).collect()
     }
 
     /// Makes a resource, or takes the order for it.
@@ -114,9 +106,9 @@ impl Cloud {
             visible: now + dice.millis(0..order.lag.max(1)),
             made_for: caller.uid.clone(),
             released: false,
+            left: BTreeSet::new(),
             stolen: None,
             meddled: Duration::ZERO,
-            shown: None,
         };
         let answer = if shape.pace(caller.role) == Pace::Requests {
             let request = Request {
@@ -149,9 +141,7 @@ impl Cloud {
     pub fn at_hand(&self, id: &str, operation: &str) -> Result<Resource> {
         let found = self.resources.get(id);
         let found = found.ok_or_else(|| refuse(Class::NotFound, operation, &format!("there is no {id}")))?;
-        let requested =
-            self.requests.iter().any(|(handle, other)| other.id == id && self.is_under_way(handle));
-        if requested || found.stage != Stage::Ready {
+        if self.is_requested(id) || found.stage != Stage::Ready {
             return Err(refuse(Class::Busy, operation, &format!("{id} is {:?}", found.stage)));
         }
         Ok(found.clone())
@@ -167,17 +157,21 @@ impl Cloud {
         dice: &mut Dice,
     ) -> Progress {
         let until = now + dice.millis(2_000..30_000);
+        let id = after.id.clone();
         after.released &= !after.tags.contains_key(UID_TAG);
         match pace {
-            Pace::Immediate => after.show(now),
+            Pace::Immediate => {}
             Pace::Background => after.stage = Stage::Busy { until, spoils: false },
             Pace::Requests => {
-                let (id, spoils) = (after.id.clone(), dice.percent(spoiled));
+                let spoils = dice.percent(spoiled);
                 let request = Request { leads_to: Some(after), id, done: until, spoils, creates: false };
                 return Progress::Pending(self.accept(request));
             }
         }
-        self.resources.insert(after.id.clone(), after);
+        if self.resources.get(&id).is_some_and(|before| !before.is_as(&after)) {
+            self.leave_behind(&id, now);
+        }
+        self.resources.insert(id, after);
         if pace == Pace::Immediate { Progress::Done } else { Progress::Busy }
     }
 
@@ -202,10 +196,11 @@ impl Cloud {
         let until = now + dice.millis(2_000..30_000);
         Ok(match pace {
             Pace::Immediate => {
-                self.resources.remove(&found.id);
+                self.remove(&found.id, now);
                 Progress::Done
             }
             Pace::Background => {
+                self.leave_behind(&found.id, now);
                 if let Some(found) = self.resources.get_mut(&found.id) {
                     found.stage = Stage::Deleting(until);
                 }

@@ -14,7 +14,8 @@ use resource::{
 use serde_json::{Map, Value, json};
 
 use super::shapes::{DEFAULT_MODE, Pace, SHAPES, Shape};
-use crate::cloud::{Asked, Caller, Order, Resource, Stage};
+use crate::chance::Chance;
+use crate::cloud::{Asked, Caller, Order, Resource, Seen, Stage};
 use crate::world::{State, World};
 use crate::{cloud, invariants};
 
@@ -29,7 +30,7 @@ pub struct SimulatedKind {
     shape: &'static Shape,
     schema: Value,
     status_schema: Value,
-    batch: Batch<Resource>,
+    batch: Batch<Seen>,
 }
 
 impl SimulatedKind {
@@ -53,6 +54,12 @@ impl SimulatedKind {
     }
 
     async fn read(&self, call: &Call, role: Role, id: &str) -> Result<Option<Resource>> {
+        let seen = self.seen(call, role, id).await?;
+        self.world.state().cloud.answered(id, &call.ownership.uid, seen.as_ref());
+        Ok(seen.map(|seen| seen.resource))
+    }
+
+    async fn seen(&self, call: &Call, role: Role, id: &str) -> Result<Option<Seen>> {
         if self.shape.meta.reads == resource::Reads::Batched {
             let found = self.batch.get(&call.scope, id).await?;
             if let Some(found) = found.into_iter().next() {
@@ -62,7 +69,8 @@ impl SimulatedKind {
         // What a filter leaves out is asked for once more, alone.
         let asked = self.asked("Describe", &Caller::of(call, role), call);
         let read = |state: &mut State, now| {
-            let found = state.cloud.read(id, now).cloned();
+            let lags = lags(&mut state.chance, id);
+            let found = state.cloud.read(id, lags, now);
             Ok((found.as_ref().map_or("absent".to_owned(), told), found))
         };
         self.world.call(asked, read, |_| {}).await
@@ -93,19 +101,28 @@ impl SimulatedKind {
 }
 
 /// The resources with these ids, as a filter finds them.
-async fn describe(world: &World, shape: &Shape, ids: Vec<String>) -> Result<Vec<(String, Resource)>> {
+async fn describe(world: &World, shape: &Shape, ids: Vec<String>) -> Result<Vec<(String, Seen)>> {
     let operation = shape.operation("DescribeMany", Role::MAIN);
     let asked = Asked { operation, by: ids.join(","), changes: false, quotes: None };
     let read = |state: &mut State, now| {
-        let found = ids.iter().filter_map(|id| Some((id.clone(), state.cloud.read(id, now)?.clone())));
-        let found: Vec<_> = found.collect();
-        let told = found.iter().map(|(_, resource)| told(resource)).collect::<Vec<_>>().join("; ");
+        let read = |id: &String| {
+            let lags = lags(&mut state.chance, id);
+            Some((id.clone(), state.cloud.read(id, lags, now)?))
+        };
+        let found: Vec<_> = ids.iter().filter_map(read).collect();
+        let told = found.iter().map(|(_, seen)| told(seen)).collect::<Vec<_>>().join("; ");
         Ok((told, found))
     };
     world.call(asked, read, |_| {}).await
 }
 
-fn told(resource: &Resource) -> String {
+/// Whether the replica that answers is one that lags behind, where any does. Of some resources, all do.
+fn lags(chance: &mut Chance, id: &str) -> bool {
+    let share = *chance.once(&format!("replicas for {id}")).one_of(&[60, 100]);
+    chance.again(&format!("replica for {id}")).percent(share)
+}
+
+fn told(Seen { resource, .. }: &Seen) -> String {
     let mode = resource.settings.get("mode").and_then(Value::as_str).unwrap_or(DEFAULT_MODE);
     format!("{} {:?} mode={mode}", resource.id, resource.stage)
 }
@@ -215,7 +232,9 @@ impl Kind for SimulatedKind {
         let named = spec.filter(|_| self.shape.named && role == Role::MAIN);
         let name = named.and_then(|spec| spec["name"].as_str());
         let find = |state: &mut State, now| {
-            let found = state.cloud.find(self.shape, role, &call.ownership.uid, name, now);
+            let (cloud, chance) = (&mut state.cloud, &mut state.chance);
+            let uid = &call.ownership.uid;
+            let found = cloud.find(self.shape, role, uid, name, &mut |id| lags(chance, id), now);
             let told = found.iter().map(|found| found.id.as_str()).collect::<Vec<_>>().join(", ");
             let candidates = found.into_iter().map(|found| {
                 let by_name = name.is_some() && found.name() == name;
@@ -244,11 +263,10 @@ impl Kind for SimulatedKind {
             invariants::before_create(state, &caller, call);
             let id = state.cloud.create(self.shape, &caller, order, now, &mut dice)?;
             invariants::created(state, &caller);
-            let made = state.cloud.resources.get_mut(&id).filter(|_| in_full);
-            let shown = made.map(|made| {
-                made.show(now);
-                live(made)
-            });
+            if in_full {
+                state.cloud.show(&id, &caller.uid, now);
+            }
+            let shown = state.cloud.resources.get(&id).filter(|_| in_full).map(live);
             Ok((id.clone(), Created { id, live: shown }))
         };
         let created = self.world.call(asked, create, |state| state.cloud.forget_shown(&caller.uid)).await?;
@@ -273,6 +291,9 @@ impl Kind for SimulatedKind {
             let after = changed(&before, target, changes, password(call));
             invariants::updates(state, &caller, &before, &after);
             let progress = state.cloud.update(self.shape.pace, after, spoiled, now, &mut dice);
+            if progress == Progress::Done {
+                state.cloud.told(id, &caller.uid, |shown| changed(shown, target, changes, None));
+            }
             Ok((format!("{} {progress:?}", changes.paths().join(", ")), progress))
         };
         self.world.call(asked.clone(), update, |state| state.cloud.forget_shown(&caller.uid)).await
@@ -286,6 +307,7 @@ impl Kind for SimulatedKind {
         let pace = if self.shape.pace(role) == Pace::Immediate { Pace::Immediate } else { self.shape.pace };
         let delete = |state: &mut State, now| {
             let Some(found) = state.cloud.resources.get(id).cloned() else {
+                invariants::in_vain(state, id);
                 return Ok(("it is gone".to_owned(), Progress::Done));
             };
             invariants::deletes(state, &caller, &found);
@@ -301,6 +323,9 @@ impl Kind for SimulatedKind {
         let untag = |state: &mut State, _| {
             if let Some(found) = state.cloud.resources.get(id).cloned() {
                 invariants::owned(state, &caller, &found, "Untag");
+                if state.cloud.is_requested(id) {
+                    return Err(Error::new(Class::Busy, &asked.operation, "one request at a time"));
+                }
             }
             if let Some(found) = state.cloud.resources.get_mut(id) {
                 keys.iter().for_each(|key| {
@@ -309,6 +334,6 @@ impl Kind for SimulatedKind {
             }
             Ok((keys.join(", "), ()))
         };
-        self.world.call(asked, untag, |_| {}).await
+        self.world.call(asked.clone(), untag, |_| {}).await
     }
 }
