@@ -85,6 +85,7 @@ fn refusal(
         None if request_id.is_empty() => {
             format!("HTTP status {status} from something that is not AWS")
         }
+        None if status < 400 => format!("AWS's answer (HTTP status {status}) cannot be understood"),
         None => format!("HTTP status {status}"),
     };
     let message = match class {

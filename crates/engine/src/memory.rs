@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use parking_lot::Mutex;
 use resource::Secrets;
 use tokio::sync::Mutex as AsyncMutex;
+use tokio::time::Instant;
 
 /// What is remembered of one object.
 #[derive(Default)]
@@ -20,6 +21,8 @@ pub struct Memory {
     pub inputs: String,
     /// The ids whose deletion AWS answered with success, after they were seen alive.
     pub deleted: HashSet<String>,
+    /// When a create call was last answered, by the clock on the wall and by one that nobody sets.
+    pub created: Option<(Timestamp, Instant)>,
     /// The fingerprints of the secrets that were sent, by path.
     pub sent: HashMap<String, String>,
     /// The secrets that went to AWS since it was last in sync, by fingerprint.

@@ -1,6 +1,6 @@
 //! One run: a seed, a script, and the lives of the engine.
 
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -10,6 +10,7 @@ use resource::{Scope, Tags};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use crate::cloud::Bug;
 use crate::script::{Step, script};
 use crate::trace::Trace;
 use crate::world::World;
@@ -48,6 +49,7 @@ enum End {
 /// # Errors
 /// When the runtime cannot be built.
 pub fn run(seed: u64, steps: usize) -> anyhow::Result<Outcome> {
+    BUGS.call_once(hush_bugs);
     let script = script(seed);
     let steps = steps.min(script.len());
     let world = World::new(seed);
@@ -67,6 +69,18 @@ pub fn run(seed: u64, steps: usize) -> anyhow::Result<Outcome> {
             return Ok(Outcome { violation, trace, steps, effects: state.effects, lives });
         }
     }
+}
+
+static BUGS: Once = Once::new();
+
+/// Nobody needs to read of the panics that belong to the simulation.
+fn hush_bugs() {
+    let report = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        if !panic.payload().is::<Bug>() {
+            report(panic);
+        }
+    }));
 }
 
 async fn life(world: &World, user: &mut User, number: u64) -> End {

@@ -11,6 +11,8 @@ pub struct Weather {
     pub failed: u64,
     /// AWS's answer is lost: it did what it was asked.
     pub lost: u64,
+    /// Of a thousand calls, so many meet a bug of the operator: it panics.
+    pub bugs: u64,
     /// An answer takes long.
     pub slow: u64,
     /// AWS gives up on something that it made in the background.
@@ -52,6 +54,7 @@ impl Weather {
             gone: some(40, 60),
             watch_lag: some(50, 8_000),
             stale: some(50, 25_000),
+            bugs: some(20, 30),
         }
     }
 }

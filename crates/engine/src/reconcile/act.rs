@@ -10,7 +10,7 @@ use resource::diff::{Difference, managed_paths};
 use resource::record::{Corrections, Creation};
 use resource::schedule::{self, SETTLE_POLL};
 use resource::{Call, Changes, Class, Error, Live, Phase, Progress, Role, tags};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::report::Verb;
 use super::resolve::hash_of;
@@ -275,11 +275,20 @@ impl Job<'_> {
             let verdict = Verdict::progressing(Reason::DependencyNotReady, message);
             return self.report(verdict, live, Next::After(interval)).await.map(Step::End);
         }
-        let managed = managed_paths(self.kind.schema(), &inputs.spec);
         let mut counts = self.record.corrections.clone();
         counts.extend(corrections);
-        counts.retain(|_, count| self.cx.now() < count.last + LONGEST);
-        self.synced(live, inputs, json!(managed), json!(counts), interval).await.map(Step::End)
+        counts.retain(|_, count| is_recent(count.last, self.cx.now()));
+        self.synced(live, inputs, self.managed_now(inputs), json!(counts), interval).await.map(Step::End)
+    }
+
+    /// What is managed from now on. Right after a change of ours, a read that lags may not show what is to be
+    /// taken back: that stays managed until a later check.
+    fn managed_now(&self, inputs: &Inputs) -> Value {
+        let settled = self.memory.asked.last.map(|last| last + self.cx.scaled(schedule::SETTLE));
+        match settled.is_some_and(|settled| self.cx.now() < settled) {
+            true => self.managed_by(inputs),
+            false => json!(managed_paths(self.kind.schema(), &inputs.spec)),
+        }
     }
 
     /// Gives AWS secrets that changed, in a call of their own.
@@ -310,7 +319,7 @@ impl Job<'_> {
         let now = self.cx.now();
         let mut counted = BTreeMap::new();
         for path in paths {
-            let before = self.record.corrections.get(&path).filter(|before| now < before.last + LONGEST);
+            let before = self.record.corrections.get(&path).filter(|before| is_recent(before.last, now));
             let (count, since) = before.map_or((0, now), |before| (before.count, before.since));
             if let Some(wait) = before.and_then(|before| pause(before.count, before.last, interval, now)) {
                 return Err(wait);
@@ -374,6 +383,11 @@ impl Job<'_> {
         let wait = schedule::backoff(class, self.memory.failures, self.cx.options.clock.jitter());
         Next::After(self.cx.scaled(wait))
     }
+}
+
+/// Whether it is not too long ago to count. What lies in the future was dated by a clock that was wrong.
+fn is_recent(last: Timestamp, now: Timestamp) -> bool {
+    now < last + LONGEST && last < now + LONGEST
 }
 
 /// What is left of the pause after so many times in vain.

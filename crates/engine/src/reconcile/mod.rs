@@ -307,7 +307,7 @@ impl<'a> Job<'a> {
             sights,
             difference,
             protection: &|role| self.kind.protection(role, Some(&inputs.spec)),
-            now: self.cx.now(),
+            now: self.settled_now(),
             settle: self.cx.scaled(schedule::SETTLE),
             allowed: self.allowed(),
         })
@@ -356,7 +356,8 @@ impl<'a> Job<'a> {
     /// How long until the next check of an object that is in sync; None when it is due.
     fn not_due(&self, inputs: &Inputs, interval: Duration) -> Option<Duration> {
         let unchanged = self.object.is_ready() && self.record.inputs == inputs.hash && inputs.held.is_empty();
-        let last = self.record.last_sync.filter(|_| unchanged)?;
+        // Of long after now: the clock was wrong then.
+        let last = self.record.last_sync.filter(|last| unchanged && *last < self.cx.now() + interval)?;
         let due = schedule::next_check(last, interval, self.meta().reads, &self.ownership.uid);
         Duration::try_from(due.duration_since(self.cx.now())).ok().filter(|wait| !wait.is_zero())
     }

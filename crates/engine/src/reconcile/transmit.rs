@@ -14,6 +14,7 @@ use resource::schedule::SETTLE;
 use resource::{Call, Changes, Class, Created, Live, Progress, Protection, Result, Role, diff};
 use serde_json::{Map, Value, json};
 use tokio::sync::{AcquireError, OwnedSemaphorePermit};
+use tokio::time::Instant;
 
 use super::{Answered, Inputs, Job};
 use crate::cluster::{ClusterError, kept};
@@ -130,8 +131,15 @@ impl Job<'_> {
                 (answer, Some(persist(&cx, kind.meta(), &object, &status).await))
             })
             .await;
+        self.memory.created = Some((self.cx.now(), Instant::now()));
         self.recorded(written)?;
         Ok(answer)
+    }
+
+    /// The time for what must have settled: a clock that is set forward does not make AWS's reads any fresher.
+    pub(super) fn settled_now(&self) -> Timestamp {
+        let now = self.cx.now();
+        self.memory.created.map_or(now, |(at, since)| now.min(at + since.elapsed()))
     }
 
     pub(super) async fn update(

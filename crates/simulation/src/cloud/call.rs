@@ -7,6 +7,9 @@ use resource::{Call, Class, Error, Result, Role};
 use crate::trace::Who;
 use crate::world::{State, World};
 
+/// What the operator panics with, as an answer arrives.
+pub struct Bug;
+
 /// Who calls.
 #[derive(Clone, Debug)]
 pub struct Caller {
@@ -57,8 +60,14 @@ impl World {
         }
         let fails = [(weather.throttled, Class::Throttled), (weather.failed, Class::Transient)];
         let fails = fails.into_iter().find(|(percent, _)| dice.percent(*percent)).map(|(_, class)| class);
-        let (is_lost, back) = (fails.is_none() && dice.percent(weather.lost), dice.millis(2..60));
+        let (is_lost, back) = (dice.percent(weather.lost), dice.millis(2..60));
+        let is_bug = dice.within(0..1_000) < weather.bugs;
+        let is_lost = fails.is_none() && (is_lost || is_bug);
         let done = self.turn(&asked, &name, fails, is_lost, act, unclear).await;
+        if is_bug {
+            #[expect(clippy::panic, reason = "the bug that is simulated")]
+            std::panic::panic_any(Bug);
+        }
         tokio::time::sleep(back).await;
         done
     }

@@ -5,7 +5,7 @@ mod replicas;
 mod resources;
 mod verbs;
 
-pub use call::{Asked, Caller};
+pub use call::{Asked, Bug, Caller};
 pub use replicas::Seen;
 pub use resources::{Cloud, Request, Resource, Stage};
 pub use verbs::Order;
