@@ -37,6 +37,13 @@ pub struct Memory {
     pub last_event: String,
 }
 
+impl Memory {
+    /// The time for what must have settled: a clock that is set forward does not make AWS's reads any fresher.
+    pub fn settled_now(&self, now: Timestamp) -> Timestamp {
+        self.created.map_or(now, |(at, since)| now.min(at + since.elapsed()))
+    }
+}
+
 /// How often AWS took one and the same change.
 #[derive(Default)]
 pub struct Asked {
@@ -85,5 +92,27 @@ impl Memories {
     pub fn forget(&self, uid: &str) {
         self.memories.lock().remove(uid);
         self.woken.lock().remove(uid);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use std::time::Duration;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_clock_that_is_set_settles_nothing() {
+        let noon: Timestamp = "2026-11-30T12:00:00Z".parse().unwrap();
+        let seconds = Duration::from_secs;
+        let fresh = Memory::default();
+        assert_eq!(fresh.settled_now(noon), noon, "nothing was created by this process");
+        let memory = Memory { created: Some((noon, Instant::now())), ..Memory::default() };
+        tokio::time::advance(seconds(20)).await;
+        assert_eq!(memory.settled_now(noon + seconds(20)), noon + seconds(20));
+        assert_eq!(memory.settled_now(noon + seconds(3600)), noon + seconds(20), "set forward");
+        assert_eq!(memory.settled_now(noon - seconds(3600)), noon - seconds(3600), "set back");
     }
 }

@@ -21,7 +21,7 @@ pub struct OfKind {
 pub struct Outcome {
     /// The Kubernetes kind.
     pub kind: String,
-    /// The reason of the Ready condition, or `Begun`, `Skipped`, `Paused`, `Gone` and the like.
+    /// The reason of the Ready condition, or `Skipped`, `Paused`, `Gone` and the like.
     pub outcome: String,
 }
 

@@ -307,7 +307,7 @@ impl<'a> Job<'a> {
             sights,
             difference,
             protection: &|role| self.kind.protection(role, Some(&inputs.spec)),
-            now: self.settled_now(),
+            now: self.memory.settled_now(self.cx.now()),
             settle: self.cx.scaled(schedule::SETTLE),
             allowed: self.allowed(),
         })

@@ -136,12 +136,6 @@ impl Job<'_> {
         Ok(answer)
     }
 
-    /// The time for what must have settled: a clock that is set forward does not make AWS's reads any fresher.
-    pub(super) fn settled_now(&self) -> Timestamp {
-        let now = self.cx.now();
-        self.memory.created.map_or(now, |(at, since)| now.min(at + since.elapsed()))
-    }
-
     pub(super) async fn update(
         &mut self,
         call: &Call,
