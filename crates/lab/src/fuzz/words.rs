@@ -1,8 +1,7 @@
 //! Texts and numbers that break programs.
 
-/// Texts that somebody somewhere takes for something else than text. U+FFFF is not among them: no XML can hold it,
-/// so AWS refuses it; ministack takes it, and can never again show what bears it.
-pub const TEXTS: [&str; 47] = [
+/// Texts that somebody somewhere takes for something else than text.
+pub const TEXTS: [&str; 48] = [
     "",
     " ",
     " leading",
@@ -35,6 +34,7 @@ pub const TEXTS: [&str; 47] = [
     "ß",
     "日本語",
     "\u{fffd}",
+    "\u{ffff}",
     "\u{10ffff}",
     "../../../etc/passwd",
     "/",

@@ -16,10 +16,11 @@ use super::xml::Element;
 /// The refusals that AWS gives and an emulator forgets.
 pub(super) async fn refuse(world: &World, asked: &Asked) -> Result<Option<Answer>, Cut> {
     let value = |name: &str| asked.params.get(name).map(String::as_str).unwrap_or_default();
-    // moto takes what no XML can hold, and then answers what nobody can read.
-    if asked.params.values().any(|value| value.contains(is_no_xml)) && asked.service == "ec2" {
-        let message = "A specified character is invalid.";
-        return Ok(Some(Answer::error(asked, 400, "InvalidCharacter", message)));
+    // moto and ministack take what no XML can hold, and then answer what nobody can read.
+    if let Some(code) = invalid_character(&asked.service)
+        && asked.params.values().any(|value| value.contains(is_no_xml))
+    {
+        return Ok(Some(Answer::error(asked, 400, code, "A specified character is invalid.")));
     }
     let refusal = match asked.operation.as_str() {
         // moto deletes a VPC with security groups of its own in it.
@@ -86,6 +87,16 @@ pub(super) async fn refuse(world: &World, asked: &Asked) -> Result<Option<Answer
         _ => None,
     };
     Ok(refusal)
+}
+
+/// How a service that answers in XML calls a character that no XML can hold.
+fn invalid_character(service: &str) -> Option<&'static str> {
+    match service {
+        "ec2" => Some("InvalidCharacter"),
+        "iam" => Some("ValidationError"),
+        "rds" => Some("InvalidParameterValue"),
+        _ => None,
+    }
 }
 
 /// The characters that XML 1.0 does not have, however they are written.
