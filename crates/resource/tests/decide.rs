@@ -285,6 +285,11 @@ fn what_is_live_is_kept_as_the_spec_says() {
     let failed = |replace| live(Phase::Failed { why: "quota".to_owned(), replace }, ours());
     assert_eq!(made().sees(MAIN, failed(true)).decide(), Decision::Delete(MAIN));
     assert_eq!(made().sees(MAIN, failed(false)).waits().1, "quota");
+    let mut adopted = made();
+    adopted.record.adopted = true;
+    let (reason, message, _) = adopted.sees(MAIN, failed(true)).waits();
+    assert_eq!(reason, Reason::Error);
+    assert!(message.contains("quota") && message.contains("is not replaced"), "{message}");
 }
 
 #[test]
