@@ -1,20 +1,15 @@
-//! What each object of a kind shows: to those that refer to it, and to its own reconcile.
+//! What is new in each object of a kind: for those that refer to it, and for its own reconcile.
 
-use std::collections::hash_map::DefaultHasher;
 use std::collections::{BTreeSet, HashMap};
-use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use kube::ResourceExt;
-use kube::core::DynamicObject;
 use kube::runtime::watcher::Event;
 use resource::Kind;
 use tokio::sync::watch::{Receiver, Sender};
 
 use crate::context::Context;
 use crate::graph::Key;
-use crate::object::Object;
-use crate::packed::Packed;
+use crate::packed::{Face, Packed};
 
 /// What is known of each object of a kind, to tell what is new.
 pub struct Faces {
@@ -26,17 +21,6 @@ pub struct Faces {
     listed: BTreeSet<Key>,
 }
 
-/// What there is to see of an object.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Face {
-    /// A hash of what others take from it.
-    for_others: u64,
-    /// A hash of what can make a difference to its own reconcile.
-    for_itself: u64,
-    /// Whether we hold it. To lose that makes a difference; to gain it is our own doing.
-    is_held: bool,
-}
-
 impl Faces {
     pub fn new(cx: Arc<Context>, kind: Arc<dyn Kind>, is_listed: Sender<bool>) -> Self {
         Self { cx, kind, is_listed, seen: HashMap::new(), listed: BTreeSet::new() }
@@ -45,25 +29,6 @@ impl Faces {
     /// Turns true once all objects are known.
     pub fn is_listed(&self) -> Receiver<bool> {
         self.is_listed.subscribe()
-    }
-
-    /// The face of an object.
-    pub fn of(cx: &Context, kind: &dyn Kind, object: &DynamicObject) -> Face {
-        let (mut others, mut itself) = (DefaultHasher::new(), DefaultHasher::new());
-        object.uid().hash(&mut others);
-        object.is_ready().hash(&mut others);
-        // Those who wait say what for.
-        object.ready_reason().hash(&mut others);
-        object.is_deleting().hash(&mut others);
-        for pointer in cx.yields.read().get(kind.meta().kind).into_iter().flatten() {
-            object.data.pointer(pointer).map(ToString::to_string).hash(&mut others);
-        }
-        // Status is not among these: we write it.
-        object.uid().hash(&mut itself);
-        object.metadata.generation.hash(&mut itself);
-        object.is_deleting().hash(&mut itself);
-        object.annotations().hash(&mut itself);
-        Face { for_others: others.finish(), for_itself: itself.finish(), is_held: object.has_finalizer() }
     }
 
     /// Takes note of an event, and wakes those whom it concerns. The object, where it is to be reconciled.

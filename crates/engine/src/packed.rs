@@ -2,6 +2,9 @@
 //! objects are looked at every five minutes only.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use kube::core::{DynamicObject, ObjectMeta};
@@ -10,12 +13,43 @@ use resource::Meta;
 use resource::api::{GROUP, VERSION};
 use serde::Deserialize;
 
-use crate::faces::Face;
 use crate::graph::Key;
 use crate::object::Object;
 
 /// The spec once more, which no one here asks for.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
+/// What there is to see of an object.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Face {
+    /// A hash of what others take from it.
+    pub for_others: u64,
+    /// A hash of what can make a difference to its own reconcile.
+    pub for_itself: u64,
+    /// Whether we hold it. To lose that makes a difference; to gain it is our own doing.
+    pub is_held: bool,
+}
+
+impl Face {
+    /// The face of an object from which others take what the pointers lead to.
+    fn of(object: &DynamicObject, taken: &BTreeSet<String>) -> Self {
+        let (mut others, mut itself) = (DefaultHasher::new(), DefaultHasher::new());
+        object.uid().hash(&mut others);
+        object.is_ready().hash(&mut others);
+        // Those who wait say what for.
+        object.ready_reason().hash(&mut others);
+        object.is_deleting().hash(&mut others);
+        for pointer in taken {
+            object.data.pointer(pointer).map(ToString::to_string).hash(&mut others);
+        }
+        // Status is not among these: we write it.
+        object.uid().hash(&mut itself);
+        object.metadata.generation.hash(&mut itself);
+        object.is_deleting().hash(&mut itself);
+        object.annotations().hash(&mut itself);
+        Self { for_others: others.finish(), for_itself: itself.finish(), is_held: object.has_finalizer() }
+    }
+}
 
 /// An object, packed; beside it, what is asked of many objects at once.
 #[derive(Clone, Debug, Deserialize)]
@@ -32,18 +66,19 @@ pub struct Packed {
 }
 
 impl Packed {
-    /// An object from the API server, without what the engine has no use for.
+    /// An object from the API server, without what the engine has no use for. Others take from it what
+    /// the pointers lead to.
     ///
     /// # Errors
     /// When it cannot be written as JSON, from which it came.
-    pub fn new(mut object: DynamicObject, face: Face) -> serde_json::Result<Self> {
+    pub fn new(mut object: DynamicObject, taken: &BTreeSet<String>) -> serde_json::Result<Self> {
         object.metadata.managed_fields = None;
         object.metadata.annotations.iter_mut().for_each(|all| drop(all.remove(LAST_APPLIED)));
         Ok(Self {
             text: serde_json::to_vec(&object)?.into(),
             is_ready: object.is_ready(),
             is_waiting: object.is_waiting(),
-            face,
+            face: Face::of(&object, taken),
             metadata: ObjectMeta {
                 name: object.metadata.name,
                 namespace: object.metadata.namespace,
@@ -133,7 +168,7 @@ mod tests {
         let mut object: DynamicObject = serde_json::from_value(value.clone()).unwrap();
         object.annotations_mut().insert(LAST_APPLIED.to_owned(), "{}".to_owned());
         object.metadata.managed_fields = Some(Vec::new());
-        let packed = Packed::new(object, Face::default()).unwrap();
+        let packed = Packed::new(object, &BTreeSet::new()).unwrap();
         assert_eq!(json!(packed.open().unwrap()), value);
         assert_eq!(packed.key("Thing").to_string(), "Thing default/main");
         assert!(!packed.is_ready && !packed.is_waiting);

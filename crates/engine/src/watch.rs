@@ -1,5 +1,6 @@
 //! Watching the objects of one kind, and reconciling those that have a turn.
 
+use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::future::{pending, ready};
 use std::sync::Arc;
@@ -86,9 +87,12 @@ struct Shared {
 impl Shared {
     /// An event as the cache takes it. None where it cannot: that is logged.
     fn pack(&self, event: Event<DynamicObject>) -> Option<Event<Packed>> {
-        let pack = |object: DynamicObject| {
-            let face = Faces::of(&self.cx, &*self.kind, &object);
-            Packed::new(object, face).inspect_err(|error| tracing::error!(%error, "cannot cache it")).ok()
+        let yields = self.cx.yields.read();
+        let (none, kind) = (BTreeSet::new(), self.kind.meta().kind);
+        let taken = yields.get(kind).unwrap_or(&none);
+        let pack = |object| {
+            let packed = Packed::new(object, taken);
+            packed.inspect_err(|error| tracing::error!(%error, kind, "an object cannot be cached")).ok()
         };
         Some(match event {
             Event::Apply(object) => Event::Apply(pack(object)?),
