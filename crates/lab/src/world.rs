@@ -49,13 +49,19 @@ pub struct World {
 impl World {
     /// A world without an operator yet.
     pub async fn prepare(flavor: Flavor) -> Result<Self> {
+        Self::prepare_with(flavor, &[]).await
+    }
+
+    /// The same, in which a service of AWS is somewhere else than in the emulator.
+    pub async fn prepare_with(flavor: Flavor, elsewhere: &[(&str, String)]) -> Result<Self> {
         let (control_plane, emulator) = tokio::try_join!(ControlPlane::start(), Emulator::start(flavor))?;
         cluster::install_crds(&control_plane).await?;
         cluster::install_rbac(&control_plane).await?;
         let ca = std::fs::read(control_plane.ca()).context("read the API server's certificate")?;
         let kube = KubeProxy::start(&control_plane.url(), &ca);
         let cloud_control = CloudControl::start();
-        let others = [("cloudcontrolapi", cloud_control.endpoint())];
+        let mut others = elsewhere.to_vec();
+        others.push(("cloudcontrolapi", cloud_control.endpoint()));
         let aws = AwsProxy::start_with(&emulator.endpoint(), &others);
         let client = control_plane.admin_client().await?;
         let kubeconfig = control_plane.kubeconfig(User::Operator, Some(&kube.endpoint()))?;
@@ -64,13 +70,14 @@ impl World {
             .arg("--cluster-name=lab")
             .env("RUST_LOG", "info,engine=debug,aws=debug");
         let side_door = aws.side_door();
+        // What the proxy adds to EKS and RDS is seen, and changed, through it alone.
+        let boto = Boto::new(emulator.endpoint())
+            .with("eks", &side_door)
+            .with("rds", &side_door)
+            .with("cloudcontrol", cloud_control.endpoint());
         Ok(Self {
             namespace: cluster::namespace(&client, "test").await?,
-            // What the proxy adds to EKS and RDS is seen, and changed, through it alone.
-            boto: Boto::new(emulator.endpoint())
-                .with("eks", &side_door)
-                .with("rds", &side_door)
-                .with("cloudcontrol", cloud_control.endpoint()),
+            boto: elsewhere.iter().fold(boto, |boto, (service, at)| boto.with(service, at)),
             control_plane,
             emulator,
             cloud_control,

@@ -71,6 +71,9 @@ impl Ec2 {
             "DescribeSubnets" => self.subnets.describe(asked),
             "DescribeInternetGateways" => self.gateways.describe(asked),
             "DescribeSecurityGroups" => self.groups.describe(asked),
+            // Nobody can make one here.
+            "DescribeNatGateways" => Ok(vec![Element::new("natGatewaySet")]),
+            "DescribeAddresses" => Ok(vec![Element::new("addressesSet")]),
             "CreateTags" => self.tag(params),
             "DeleteTags" => self.untag(params),
             "CreateVpc" => self.create_vpc(params),
