@@ -23,6 +23,13 @@ pub(super) async fn refuse(world: &World, asked: &Asked) -> Result<Option<Answer
         return Ok(Some(Answer::error(asked, 400, code, "A specified character is invalid.")));
     }
     let refusal = match asked.operation.as_str() {
+        // AWS takes it. ministack writes it into its answers as it is, and nobody can read those.
+        "CreateDBSubnetGroup" | "ModifyDBSubnetGroup"
+            if value("DBSubnetGroupDescription").contains(['<', '&']) =>
+        {
+            let message = "The lab's ministack cannot show this description.";
+            Some(Answer::error(asked, 400, "InvalidParameterValue", message))
+        }
         // moto deletes a VPC with security groups of its own in it.
         "DeleteVpc" => {
             let vpc = value("VpcId");
