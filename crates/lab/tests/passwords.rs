@@ -11,7 +11,8 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::Api;
 use kube::api::{Patch, PatchParams};
 use lab::emulator::Flavor;
-use lab::proxy::aws::Call;
+use lab::proxy::aws::{Action, Call, Match};
+use lab::proxy::{Stage, Verdict};
 use lab::subject::{manifest, manifests};
 use lab::wait::throughout;
 use lab::{World, eventually};
@@ -24,7 +25,10 @@ const FIRST: &str = "one+1 %&\"<first";
 const SECOND: &str = "two+2 %&\"<second";
 
 async fn put(world: &World, patch: Value) -> Result<()> {
-    let secrets: Api<Secret> = Api::namespaced(world.client.clone(), &world.namespace);
+    put_into(&Api::namespaced(world.client.clone(), &world.namespace), patch).await
+}
+
+async fn put_into(secrets: &Api<Secret>, patch: Value) -> Result<()> {
     let mut secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "db"}});
     secret.as_object_mut().unwrap().extend(patch.as_object().unwrap().clone());
     secrets.patch("db", &PatchParams::apply("test").force(), &Patch::Apply(secret)).await?;
@@ -135,4 +139,35 @@ async fn a_password_is_rotated_when_its_secret_changes_and_only_then() -> Result
 
     database.delete().await?;
     database.gone().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_password_that_changes_while_its_database_is_made_gets_there() -> Result<()> {
+    let world = World::prepare(Flavor::Ministack).await?;
+    put_password(&world, FIRST).await?;
+    // The create call is on its way with the first one.
+    let secrets: Api<Secret> = Api::namespaced(world.client.clone(), &world.namespace);
+    world.aws.on_call(move |stage, call| {
+        let secrets = secrets.clone();
+        async move {
+            if (stage, call.operation.as_str()) == (Stage::Before, "CreateDBInstance") {
+                let second = json!({"stringData": {"password": SECOND}});
+                put_into(&secrets, second).await.expect("the Secret is changed");
+            }
+            Verdict::Continue
+        }
+    });
+    // The one call that sets the second fails at first.
+    let throttled = world.aws.fault(Match::op("ModifyDBInstance").times(1), Action::Throttle);
+    let _operator = world.operator(&["--drift-interval=1h"]).await?;
+    world.apply(&stack()).await?;
+    let last = |calls: Vec<Call>| calls.into_iter().rfind(Call::succeeded);
+    eventually(SOON, "the second password", async || {
+        let last = last(rotations(&world, 0));
+        ensure!(last.is_some_and(|call| call.operation == "ModifyDBInstance"), "{}", world.aws.table());
+        Ok(())
+    })
+    .await?;
+    ensure!(throttled.hits() == 1, "{}", world.aws.table());
+    world.subject("DBInstance", "orders").ready().await.map(drop)
 }
