@@ -62,7 +62,13 @@ impl Job<'_> {
             _ => Map::new(),
         };
         status.insert("creation".to_owned(), json!({role.0: intent}));
-        status.insert("managed".to_owned(), self.managed_by(inputs));
+        let is_new = role == Role::MAIN && creation.since.is_none();
+        let managed = match is_new {
+            // What something before it was given is not to be taken away from it.
+            true => json!(diff::managed_paths(self.kind.schema(), &inputs.spec)),
+            false => self.managed_by(inputs),
+        };
+        status.insert("managed".to_owned(), managed);
         status.insert("adopted".to_owned(), Value::Null);
         status.insert("secrets".to_owned(), self.carried_by_create(inputs, role));
         let status = Value::Object(status);
