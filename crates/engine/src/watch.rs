@@ -47,7 +47,8 @@ pub async fn run(
         .reflect(writer)
         .try_filter_map(move |event| ready(Ok(faces.see(event))));
     let work = Controller::for_stream_with(objects, reader, names)
-        // No bound here: those that wait for a turn take next to nothing.
+        // No bound here: those that wait for a turn take next to no memory. (They are polled with the rest, which
+        // costs from some thousand on.)
         .with_config(ControllerConfig::default().concurrency(0))
         .reconcile_on(shared.clone().wakeups())
         .graceful_shutdown_on(stop.clone().cancelled_owned())
